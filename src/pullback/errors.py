@@ -1,0 +1,125 @@
+"""Every error that pullback raises.
+
+    PullbackError
+    ├── DefinitionError          what the decorator was given
+    ├── ContractError            what the body or `grad` returned
+    │   ├── MissingGradError         the body returned no `grad`
+    │   ├── GradSignatureError       `grad` cannot take the cotangents
+    │   ├── CotangentCountError      one too few, one too many, or an unknown argument name
+    │   ├── CotangentShapeError      not the shape of its input
+    │   ├── CotangentDtypeError      complex for real, or no number at all
+    │   ├── CapturedTensorError      a differentiated tensor came in through a closure
+    │   ├── CapturedVariableError    a captured variable, and `grad` takes no `variables=`
+    │   ├── OutputError              an output that no gradient can flow through
+    │   └── VectorConditionError     one condition for a whole vector
+    ├── InputError               what the rule was called with
+    │   ├── NoTensorError            no tensor among the arguments
+    │   └── UnsupportedInputError    ragged, sparse, or a dtype without arithmetic
+    ├── DerivativeError          a derivative that does not exist
+    │   ├── SecondOrderError         refused by `order=1`, or not derivable
+    │   └── ForwardModeError         the pullback is not linear
+    └── HostError                a framework that is missing, too old, or mixed with another
+
+One class is one section of `docs/errors.md`; `anchor` names it. No class defines `__init__`: AutoGraph
+re-creates exceptions from their text, and keeps the class only of those it can call with one string.
+"""
+
+from __future__ import annotations
+
+import re
+
+
+class PullbackError(Exception):
+    """Base of all errors of pullback."""
+
+    @classmethod
+    def anchor(cls) -> str:
+        """Name the section of `docs/errors.md` that explains this error."""
+        words = re.findall(r"[A-Z][a-z]*", cls.__name__.removesuffix("Error"))
+        return "-".join(words).lower()
+
+    @classmethod
+    def about(cls, where: str, *, found: str, expected: str, why: str = "", fix: str = "") -> PullbackError:
+        """Build the error from its parts, always in the same order.
+
+        `where` names the user's function and its source line.
+        """
+        lines = [f"{where}: {found}", f"  expected: {expected}"]
+        if why:
+            lines.append(f"  why: {why}")
+        if fix:
+            lines.append("  fix: " + fix.replace("\n", "\n       "))
+        lines.append(f"  read: docs/errors.md#{cls.anchor()}")
+        return cls("\n".join(lines))
+
+
+class DefinitionError(PullbackError, TypeError):
+    """The decorator was given something that is no rule."""
+
+
+class ContractError(PullbackError):
+    """The body or `grad` broke the contract."""
+
+
+class MissingGradError(ContractError, TypeError):
+    """The body returned no `grad`."""
+
+
+class GradSignatureError(ContractError, TypeError):
+    """`grad` cannot take one cotangent per output."""
+
+
+class CotangentCountError(ContractError, ValueError):
+    """`grad` returned another number of cotangents than there are arguments."""
+
+
+class CotangentShapeError(ContractError, ValueError):
+    """A cotangent has not the shape of its input."""
+
+
+class CotangentDtypeError(ContractError, TypeError):
+    """A cotangent cannot be a number of its input's kind."""
+
+
+class CapturedTensorError(ContractError, ValueError):
+    """A tensor that is being differentiated reaches the body through a closure."""
+
+
+class CapturedVariableError(ContractError, TypeError):
+    """The body uses a trainable variable, and `grad` has no place for its gradient."""
+
+
+class OutputError(ContractError, TypeError):
+    """The body returned an output that no gradient can flow through."""
+
+
+class VectorConditionError(ContractError, ValueError):
+    """One condition was asked of a whole vector."""
+
+
+class InputError(PullbackError):
+    """The rule was called with something it cannot take."""
+
+
+class NoTensorError(InputError, TypeError):
+    """No argument is a tensor."""
+
+
+class UnsupportedInputError(InputError, TypeError):
+    """An argument is ragged, sparse or of a dtype without arithmetic."""
+
+
+class DerivativeError(PullbackError):
+    """A derivative was asked for that does not exist."""
+
+
+class SecondOrderError(DerivativeError, NotImplementedError):
+    """The second derivative is refused or cannot be derived."""
+
+
+class ForwardModeError(DerivativeError, NotImplementedError):
+    """Forward mode is refused: the pullback is not linear."""
+
+
+class HostError(PullbackError, RuntimeError):
+    """A framework is missing, too old, or mixed with another."""
