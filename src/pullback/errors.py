@@ -20,8 +20,7 @@
     │   └── ForwardModeError         the pullback is not linear
     └── HostError                a framework that is missing, too old, or mixed with another
 
-One class is one section of `docs/errors.md`; `anchor` names it. No class defines `__init__`: AutoGraph
-re-creates exceptions from their text, and keeps the class only of those it can call with one string.
+One class is one section of `docs/errors.md`; `anchor` names it.
 """
 
 from __future__ import annotations
@@ -31,6 +30,10 @@ import re
 
 class PullbackError(Exception):
     """Base of all errors of pullback."""
+
+    # AutoGraph re-creates an exception from its text, and keeps its class only if `__init__` is this very
+    # object. Without this line the built-in bases below would bring their own.
+    __init__ = Exception.__init__
 
     @classmethod
     def anchor(cls) -> str:
