@@ -1,0 +1,160 @@
+"""Graph mode: put the rule on an operation of the graph.
+
+A tape outside a `tf.function` differentiates the graph, operation by operation, so the rule must be the
+gradient of one: an IdentityN over (outputs, inputs, variables) whose registered gradient sends cotangents of
+the outputs to the inputs, past the body. The body is traced with the tapes recording, which costs nothing at
+run time and keeps what `grad` closes over differentiable.
+
+TensorFlow's registry of gradients never forgets. Ours holds a name only: the pullback itself lives on the
+graph it belongs to, and the name is taken back when the graph goes.
+"""
+
+from __future__ import annotations
+
+import sys
+import weakref
+from collections.abc import Sequence
+from types import FrameType
+from typing import Any
+
+import tensorflow as tf
+
+from pullback.hosts.base import Operation, Pullback
+from pullback.hosts.tensorflow import captures, eager, forward, recording
+
+_gradients: weakref.WeakValueDictionary[str, _Gradient] = weakref.WeakValueDictionary()
+
+
+def apply(operation: Operation, tensors: list[Any]) -> list[Any]:
+    """Trace an operation and register its gradient."""
+    graph = tf.compat.v1.get_default_graph()
+    tensors = [_inside(tensor, graph) for tensor in tensors]
+    watcher = recording.watch_variables()
+    try:
+        with captures.listening(tensors) as ear:
+            outputs, pull = operation.forward(tensors)
+        variables = list(recording.watched_variables(watcher))
+    finally:
+        recording.unwatch_variables(watcher)
+    captures.refuse_named(operation, tensors)
+    captures.refuse_watched(operation, ear.foreign)
+    if variables:
+        pull.require(variables)
+    gradient = _Gradient(operation, tensors, variables, pull, len(outputs), ear.foreign)
+    name = _register(gradient, graph)
+    sources = outputs + tensors + [tf.convert_to_tensor(variable) for variable in variables]
+    with recording.stop_recording(), graph.gradient_override_map({"IdentityN": name}):
+        results = list(tf.raw_ops.IdentityN(input=sources))
+    recording.record_operation(operation.name, results, sources, gradient.by_tape, gradient.forward)
+    return results[: len(outputs)]
+
+
+def _inside(tensor: Any, graph: Any) -> Any:
+    """Bring a tensor of an enclosing graph, or an eager one, into this graph once."""
+    if getattr(tensor, "graph", None) is graph:
+        return tensor
+    return tf.identity(tensor) if not hasattr(graph, "capture") else graph.capture(tensor)
+
+
+def _register(gradient: _Gradient, graph: Any) -> str:
+    name = f"Pullback-{recording.next_tensor_id()}"
+    _gradients[name] = gradient
+    while graph is not None:  # a loop's body is differentiated through the graph around it
+        if not hasattr(graph, "_pullback_gradients"):
+            graph._pullback_gradients = []
+        graph._pullback_gradients.append(gradient)
+        graph = getattr(graph, "outer_graph", None)
+
+    @tf.RegisterGradient(name)
+    @tf.autograph.experimental.do_not_convert
+    def by_graph(op: Any, *cotangents: Any) -> list[Any]:
+        return _gradients[name].by_graph(op, *cotangents)
+
+    weakref.finalize(gradient, recording.forget_gradient, name)
+    return name
+
+
+class _Gradient:
+    """The gradient of one traced call."""
+
+    def __init__(
+        self,
+        operation: Operation,
+        tensors: list[Any],
+        variables: list[Any],
+        pull: Pullback,
+        count: int,
+        foreign: Sequence[Any],
+    ) -> None:
+        self.operation = operation
+        self.tensors = tensors
+        self.variables = variables
+        self.pull = pull
+        self.count = count
+        self.foreign = foreign
+
+    def by_tape(self, *cotangents: Any) -> list[Any]:
+        """Answer a tape inside the function."""
+        return self._run(cotangents, refuse_now=True)
+
+    def by_graph(self, op: Any, *cotangents: Any) -> list[Any]:
+        """Answer a tape outside the function, or an export, which passes no operation."""
+        if op is not None:
+            for tensor in self.foreign:
+                if captures.depends_on_inputs(tensor):
+                    raise captures.captured(self.operation, tensor)
+        if _transposing():
+            forward.require_linear(self.operation, self.tensors)
+        return self._run(cotangents, refuse_now=False)
+
+    def _run(self, cotangents: Sequence[Any], *, refuse_now: bool) -> list[Any]:
+        dense = self.pull.fill(eager.densify(cotangents[: self.count]))
+        got = self.pull(dense, self.variables)
+        inputs = got.inputs
+        if self.operation.order == 1:
+            if refuse_now:
+                inputs = eager.forbid(self.operation, self.tensors + dense, inputs)
+            else:
+                inputs = _forbid_later(self.operation, inputs)
+        elif got.second is not None:
+            given = iter(apply(self.operation.second(len(dense)), self.tensors + dense))
+            inputs = [None if cotangent is None else next(given) for cotangent in inputs]
+        return [None] * self.count + inputs + got.variables
+
+    def forward(self, *tangents: Any) -> list[Any]:
+        """Answer an accumulator inside the function."""
+        moving = tangents[self.count :]
+        outputs = forward.push(self.operation, self.pull, self.tensors, self.variables, moving)
+        return [*outputs, *moving]
+
+
+def _forbid_later(operation: Operation, results: Sequence[Any]) -> list[Any]:
+    """Make a derivative an error when it is computed, not when it is traced.
+
+    TensorFlow traces second derivatives ahead of need, for instance for a persistent tape.
+    """
+    text = str(eager.second_order_refused(operation))
+
+    @tf.custom_gradient
+    def refuse(result: Any) -> Any:
+        def grad(dy: Any) -> Any:
+            with tf.control_dependencies([tf.debugging.Assert(False, [text])]):
+                return dy * float("nan")
+
+        return tf.identity(result), grad
+
+    return [None if result is None else refuse(result) for result in results]
+
+
+def _transposing() -> bool:
+    """Tell whether TensorFlow is about to transpose this gradient for an accumulator outside the function.
+
+    It leaves no other trace than its own frame; where that is gone, forward mode through a function is
+    transposed unasked, as it is for every operation of TensorFlow.
+    """
+    frame: FrameType | None = sys._getframe()
+    while frame is not None:
+        if frame.f_code.co_name == "_build_functions_for_outputs":
+            return bool(frame.f_locals.get("input_tangents"))
+        frame = frame.f_back
+    return False
