@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from pullback import contract, hosts, tree
 from pullback.errors import HostError, NoTensorError
@@ -133,7 +133,7 @@ class Call:
             if Role.ARRAY not in roles:
                 wanted = (Role.NUMBER,)
                 if Role.NUMBER not in roles:
-                    raise no_tensor(self.rule, self.slots)
+                    _refuse_no_tensor(self.rule, self.slots)
             host = hosts.default(self.rule.where)
         self.host = host
         self.tensors = []
@@ -364,11 +364,11 @@ def _slot(name: str, value: Any, passed: bool) -> Slot:
     return Slot(name, [value], None, passed)
 
 
-def no_tensor(rule: Rule, slots: Sequence[Slot]) -> NoTensorError:
+def _refuse_no_tensor(rule: Rule, slots: Sequence[Slot]) -> NoReturn:
     """Say that nothing in a call can be differentiated."""
     found = ", ".join(f"{slot.name}={type(slot.leaves[0]).__name__}" for slot in slots if slot.leaves)
     numbers = [slot.name for slot in slots if slot.leaves and type(slot.leaves[0]) is int]
-    return NoTensorError.about(
+    raise NoTensorError.about(
         rule.where,
         found=f"no argument is a tensor ({found or 'no arguments'})",
         expected="at least one tensor, variable, NumPy array or float",
