@@ -57,7 +57,7 @@ class Call:
         self._keywords: tuple[str, ...] = ()
         names = rule.plain
         self.flat = False  # whether the arguments are tensors and nothing else
-        if names is not None and not kwargs and len(args) == len(names):
+        if names is not None and not kwargs and rule.required <= len(args) <= len(names):
             roles = {hosts.role(type(value)) for value in args}
             host = roles.pop() if len(roles) == 1 else Role.STATIC
             if not isinstance(host, Role):
@@ -68,9 +68,7 @@ class Call:
                 ]
                 self._slots: list[Slot] | None = None
                 return
-            self._slots = [_slot(name, value, True) for name, value in zip(names, args)]
-        else:
-            self._bind(args, kwargs)
+        self._bind(args, kwargs)
         self._find_tensors()
 
     @property
@@ -78,9 +76,10 @@ class Call:
         """The places of the arguments; for a flat call made only when somebody asks for them."""
         if self._slots is None:
             assert self.rule.plain is not None
-            self._slots = [Slot(name, [None], None, True) for name in self.rule.plain]
+            count = len(self.tensors)
+            self._slots = [Slot(name, [None], None, i < count) for i, name in enumerate(self.rule.plain)]
             for place, slot in enumerate(self._slots):
-                slot.places.append(place)
+                slot.places.append(place if place < count else None)
         return self._slots
 
     # ── arguments ────────────────────────────────────────────────────────────────────────────────────────
@@ -152,9 +151,17 @@ class Call:
         """Give the arguments of the call with these tensors in the places of its own."""
         if self.flat:
             return list(tensors), {}
-        values = [self._value(slot, tensors) for slot in self.slots]
-        cut = len(values) - len(self._keywords)
-        return values[:cut], dict(zip(self._keywords, values[cut:]))
+        args: list[Any] = []
+        kwargs: dict[str, Any] = {}
+        skipped = False
+        for slot in self.slots:
+            if not slot.passed and not slot.has_tensor:
+                skipped = True  # the body has the default itself
+            elif skipped or slot.name in self._keywords:
+                kwargs[slot.name] = self._value(slot, tensors)
+            else:
+                args.append(self._value(slot, tensors))
+        return args, kwargs
 
     @staticmethod
     def _value(slot: Slot, tensors: Sequence[Any]) -> Any:
@@ -216,6 +223,8 @@ class Call:
         return (extra, *(leaf if isinstance(leaf, Hashable) else repr(leaf) for leaf in statics))
 
     def second(self, count: int) -> Operation:
+        from pullback.second import Second
+
         return Second(self, count)
 
     def captured(self) -> Iterable[tuple[str, Any]]:
@@ -271,88 +280,6 @@ class CallPullback:
             if len(given) == len(self.tensors) and call.host.fit(given, self.tensors):
                 return Cotangents(given, [])
         return contract.settle(returned, call, self.tensors, variables, self.grad)
-
-
-class Second:
-    """The pullback of a call as an operation of its own, differentiated by the user's `gradgrad`.
-
-    (tensors, cotangents) ↦ Jᵀ·cotangents. Its pullback takes ddx to `gradgrad(ddx)` for the tensors and to
-    J·ddx for the cotangents, the latter derived, since the pullback is linear in them.
-    """
-
-    def __init__(self, call: Call, count: int) -> None:
-        self.call = call
-        self.count = count  # of the cotangents, at the end of the tensors
-        self.name = f"{call.name}_grad"
-        self.where = call.where
-        self.order = None
-        self.host = call.host
-        self.has_pushforward = False
-        self.identity = call.identity
-        self.memo: dict[Any, Any] = {}
-
-    def key(self, extra: Any) -> Any:
-        return extra
-
-    def forward(self, tensors: Sequence[Tensor]) -> tuple[list[Tensor], Pullback]:
-        cut = len(tensors) - self.count
-        inputs, cotangents = list(tensors[:cut]), list(tensors[cut:])
-        _, pull = self.call.forward(inputs)
-        got = pull(cotangents)
-        given = [i for i, cotangent in enumerate(got.inputs) if cotangent is not None]
-        return [got.inputs[i] for i in given], SecondPullback(self.call, pull, got, given, inputs, cotangents)
-
-    def pushforward(self, tensors: Sequence[Tensor], tangents: Sequence[Tensor]) -> list[Tensor] | None:
-        return None
-
-    def second(self, count: int) -> Operation:
-        raise AssertionError("the pullback of gradgrad returns no further order")
-
-    def captured(self) -> Iterable[tuple[str, Any]]:
-        return []
-
-
-class SecondPullback:
-    """Run the user's `gradgrad`, and derive how the result depends on the cotangents."""
-
-    def __init__(
-        self,
-        call: Call,
-        first: Pullback,
-        got: Cotangents,
-        given: Sequence[int],
-        inputs: Sequence[Tensor],
-        cotangents: Sequence[Tensor],
-    ) -> None:
-        self.call = call
-        self.first = first
-        self.got = got
-        self.given = given
-        self.inputs = inputs
-        self.cotangents = cotangents
-
-    def zeros(self) -> list[Tensor]:
-        host = self.call.host
-        return [host.zeros(host.outline(self.inputs[i])) for i in self.given]
-
-    def fill(self, cotangents: Sequence[Tensor | None]) -> list[Tensor]:
-        return [zero if c is None else c for zero, c in zip(self.zeros(), cotangents)]
-
-    def require(self, variables: Sequence[Any]) -> None:
-        """Accept captured variables: this order gives them no gradient of their own."""
-
-    def __call__(self, cotangents: Sequence[Tensor | None], variables: Sequence[Any] = ()) -> Cotangents:
-        call, host, gradgrad = self.call, self.call.host, self.got.second
-        assert gradgrad is not None
-        filled = self.fill(cotangents)
-        contract.check_gradgrad(gradgrad, len(filled), call.rule)
-        returned = host.run(gradgrad, filled, {}, call.where)
-        settled = contract.settle(returned, call, self.inputs, (), gradgrad)
-        return Cotangents(settled.inputs + host.vjp(self._first_order, self.cotangents, filled), [])
-
-    def _first_order(self, *cotangents: Tensor) -> list[Tensor]:
-        got = self.first(cotangents)
-        return [got.inputs[i] for i in self.given]
 
 
 def _slot(name: str, value: Any, passed: bool) -> Slot:

@@ -61,6 +61,14 @@ class Rule:
         return None
 
     @functools.cached_property
+    def required(self) -> int:
+        """Count the parameters that a call must give; all of them if a default might be a tensor."""
+        parameters = self.signature.parameters.values()
+        if any(not isinstance(p.default, (type, int, float, str, type(None))) for p in parameters):
+            return len(self.signature.parameters)
+        return sum(p.default is p.empty for p in parameters)
+
+    @functools.cached_property
     def function(self) -> Callable[..., Any]:
         """Give the function that the user wrote, without the decorators around it."""
         function: Callable[..., Any] = inspect.unwrap(self.body)

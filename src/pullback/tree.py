@@ -1,7 +1,7 @@
 """Nested structures: lists, tuples, named tuples and dicts, taken apart and put together again.
 
-Anything else is a leaf. Dicts keep their own order and type. The functions are total: what `flatten` takes
-apart, the `Tree` it returns puts together.
+Anything else is a leaf. Leaves of a dict are taken in the order of its sorted keys, as TensorFlow and JAX do;
+the dict itself keeps its order and type. What `flatten` takes apart, the `Tree` it returns puts together.
 """
 
 from __future__ import annotations
@@ -41,11 +41,19 @@ def rebuild(template: Any, parts: Sequence[Any]) -> Any:
     """Make a container of the same kind as `template` from its parts."""
     if isinstance(template, dict):
         copy = template.copy()  # keeps the type: an OrderedDict, a defaultdict …
-        copy.update(zip(template, parts))
+        copy.update(zip(keys_of(template), parts))
         return copy
     if is_namedtuple(template):
         return type(template)(*parts)
     return type(template)(parts)
+
+
+def keys_of(mapping: Mapping[Any, Any]) -> list[Any]:
+    """List the keys of a dict in the order in which its leaves are taken."""
+    try:
+        return sorted(mapping)
+    except TypeError:  # keys of kinds that do not compare
+        return list(mapping)
 
 
 def flatten(value: Any) -> tuple[list[Any], Tree | None]:
@@ -70,7 +78,9 @@ def unflatten(tree: Tree | None, leaves: Sequence[Any]) -> Any:
 
 def parts_of(container: Any) -> list[Any]:
     """List the direct parts of a container."""
-    return list(container.values()) if isinstance(container, Mapping) else list(container)
+    if isinstance(container, Mapping):
+        return [container[key] for key in keys_of(container)]
+    return list(container)
 
 
 def match(tree: Tree | None, value: Any) -> list[Any] | None:
@@ -86,7 +96,7 @@ def match(tree: Tree | None, value: Any) -> list[Any] | None:
     elif isinstance(tree.template, dict):
         if not isinstance(value, Mapping) or set(value) - set(tree.template):
             return None
-        parts = [value.get(key) for key in tree.template]
+        parts = [value.get(key) for key in keys_of(tree.template)]
     elif isinstance(value, (tuple, list)) and len(value) == count:
         parts = list(value)
     else:

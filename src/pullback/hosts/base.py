@@ -95,6 +95,31 @@ class Operation(Protocol):
         """List what the body can reach by name without being handed it."""
 
 
+class Derived:
+    """What an operation that stands for a part of another one has in common with it."""
+
+    def __init__(self, operation: Operation) -> None:
+        self.name = f"{operation.name}_grad"
+        self.where = operation.where
+        self.order: int | None = None
+        self.host = operation.host
+        self.has_pushforward = False
+        self.identity = operation.identity
+        self.memo: dict[Any, Any] = {}
+
+    def key(self, extra: Any) -> Any:
+        return extra
+
+    def pushforward(self, tensors: Sequence[Tensor], tangents: Sequence[Tensor]) -> list[Tensor] | None:
+        return None
+
+    def second(self, count: int) -> Operation:
+        raise AssertionError("only a rule of the user's gives a further order")
+
+    def captured(self) -> Iterable[tuple[str, Any]]:
+        return ()
+
+
 class Host(Protocol):
     """Execute operations natively in one framework."""
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from pullback.contract import broadcast_axes
+from pullback.cotangent import broadcast_axes
 from pullback.errors import UnsupportedInputError
 from pullback.hosts.base import Kind, Operation, Spec
 from pullback.hosts.tensorflow import autograph, public, recording

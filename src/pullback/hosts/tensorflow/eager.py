@@ -110,14 +110,14 @@ class _Backward:
 def next_order(operation: Operation, tensors: list[Any], cotangents: list[Any], got: Cotangents) -> list[Any]:
     """Put what is known of the next derivative on the cotangents that somebody records."""
     if operation.order == 1:
-        return forbid(operation, tensors + cotangents, got.inputs)
+        return forbid(operation, got.inputs)
     if got.second is None:
         return got.inputs
     given = iter(_apply_anywhere(operation.second(len(cotangents)), tensors + cotangents))
     return [None if cotangent is None else next(given) for cotangent in got.inputs]
 
 
-def forbid(operation: Operation, sources: Sequence[Any], results: Sequence[Any]) -> list[Any]:
+def forbid(operation: Operation, results: Sequence[Any]) -> list[Any]:
     """Make a derivative of these results an error."""
 
     def refuse(*_: Any) -> None:
@@ -125,11 +125,12 @@ def forbid(operation: Operation, sources: Sequence[Any], results: Sequence[Any])
 
     copies = []
     for result in results:
+        copy = result
         if result is not None:
             with recording.stop_recording():
-                result = tf.identity(result)
-            recording.record_operation(f"{operation.name}_grad", [result], list(sources), refuse, refuse)
-        copies.append(result)
+                copy = tf.identity(result)
+            recording.record_operation(f"{operation.name}_grad", [copy], [result], refuse, refuse)
+        copies.append(copy)
     return copies
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import tensorflow as tf
 
 from pullback.errors import ForwardModeError
-from pullback.hosts.base import Operation, Pullback
+from pullback.hosts.base import Cotangents, Derived, Operation, Pullback
 from pullback.hosts.tensorflow import recording
 
 _SCALES = (1e-3, 1.0, 1e3)  # a clip is linear for small cotangents, a rounding for large ones
@@ -28,7 +28,7 @@ def push(
     given = operation.pushforward(tensors, tangents[: len(tensors)])
     if given is not None:
         return given
-    require_linear(operation, tensors)
+    require_linear(operation, tensors, variables)
     # A tape inside an accumulator's own computation records nothing unless its state is set aside.
     with recording.set_accumulators_aside():
         return _transpose(pull, variables, tangents)
@@ -49,14 +49,58 @@ def _transpose(pull: Pullback, variables: list[Any], tangents: Sequence[Any]) ->
     )
 
 
-def require_linear(operation: Operation, tensors: Sequence[Any]) -> None:
+class Transposable(Derived):
+    """A pullback, cotangents ↦ cotangents, whose own pullback is the user's pushforward.
+
+    An accumulator outside a `tf.function` transposes the gradient of the whole function. Passing the
+    cotangents through this operation makes the transpose what the user said.
+    """
+
+    def __init__(
+        self, operation: Operation, pull: Pullback, tensors: list[Any], variables: list[Any]
+    ) -> None:
+        super().__init__(operation)
+        self.operation = operation
+        self.pull = pull
+        self.tensors = tensors
+        self.variables = variables
+
+    def forward(self, cotangents: Sequence[Any]) -> tuple[list[Any], Pullback]:
+        got = self.pull(cotangents, self.variables)
+        self.given = [i for i, cotangent in enumerate(got.inputs) if cotangent is not None]
+        return [got.inputs[i] for i in self.given], _Pushing(self)
+
+
+class _Pushing:
+    def __init__(self, of: Transposable) -> None:
+        self.of = of
+
+    def zeros(self) -> list[Any]:
+        return [tf.zeros_like(self.of.tensors[i]) for i in self.of.given]
+
+    def fill(self, cotangents: Sequence[Any]) -> list[Any]:
+        return [zero if c is None else c for zero, c in zip(self.zeros(), cotangents)]
+
+    def require(self, variables: Sequence[Any]) -> None:
+        """Accept captured variables: a pushforward moves arguments only."""
+
+    def __call__(self, cotangents: Sequence[Any], variables: Sequence[Any] = ()) -> Cotangents:
+        tangents = [tf.zeros_like(tensor) for tensor in self.of.tensors]
+        for i, cotangent in zip(self.of.given, self.fill(cotangents)):
+            tangents[i] = cotangent
+        pushed = self.of.operation.pushforward(self.of.tensors, tangents)
+        assert pushed is not None
+        return Cotangents(pushed, [None] * len(variables))
+
+
+def require_linear(operation: Operation, tensors: Sequence[Any], variables: Sequence[Any]) -> None:
     """Refuse forward mode for a pullback that is not linear, and has no pushforward beside it."""
     if operation.has_pushforward:
         return
     key = operation.key(tuple((str(tensor.shape), tensor.dtype) for tensor in tensors))
     linear = operation.memo.get(key)
     if linear is None:
-        linear = operation.memo[key] = _measure(operation, tensors)
+        linear = operation.memo[key] = _measure(operation, tensors, variables)
     if linear != "linear":
         raise ForwardModeError.about(
             operation.where,
@@ -67,7 +111,7 @@ def require_linear(operation: Operation, tensors: Sequence[Any]) -> None:
         )
 
 
-def _measure(operation: Operation, tensors: Sequence[Any]) -> str:
+def _measure(operation: Operation, tensors: Sequence[Any], variables: Sequence[Any]) -> str:
     with tf.init_scope():
         rng = np.random.default_rng(20)
         try:
@@ -75,7 +119,8 @@ def _measure(operation: Operation, tensors: Sequence[Any]) -> str:
             for scale in _SCALES:
                 a, b = (_random_cotangents(pull, rng, scale) for _ in range(2))
                 mixed = [2 * x - 3 * y for x, y in zip(a, b)]
-                for ga, gb, gm in zip(*(pull(c).inputs for c in (a, b, mixed))):
+                got = [pull(c, variables) for c in (a, b, mixed)]
+                for ga, gb, gm in zip(*(g.inputs + g.variables for g in got)):
                     if ga is not None and not _close(2 * ga - 3 * gb, gm, abs(2 * ga) + abs(3 * gb)):
                         return "not linear in its cotangents"
         except (TypeError, ValueError, tf.errors.OpError) as error:

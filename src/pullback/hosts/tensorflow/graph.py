@@ -22,7 +22,7 @@ import tensorflow as tf
 from pullback.hosts.base import Operation, Pullback
 from pullback.hosts.tensorflow import captures, eager, forward, recording
 
-_gradients: weakref.WeakValueDictionary[str, _Gradient] = weakref.WeakValueDictionary()
+_gradients: weakref.WeakValueDictionary[str, _Gradient | _Refusal] = weakref.WeakValueDictionary()
 
 
 def apply(operation: Operation, tensors: list[Any]) -> list[Any]:
@@ -40,13 +40,18 @@ def apply(operation: Operation, tensors: list[Any]) -> list[Any]:
     captures.refuse_watched(operation, ear.foreign)
     if variables:
         pull.require(variables)
-    gradient = _Gradient(operation, tensors, variables, pull, len(outputs), ear.foreign)
-    name = _register(gradient, graph)
     sources = outputs + tensors + [tf.convert_to_tensor(variable) for variable in variables]
+    gradient = _Gradient(operation, tensors, variables, pull, len(outputs), ear.foreign)
+    return _attach(gradient, sources, graph)[: len(outputs)]
+
+
+def _attach(gradient: _Gradient | _Refusal, sources: list[Any], graph: Any) -> list[Any]:
+    """Pass tensors through an operation that has this gradient, for tapes outside and inside the graph."""
+    name = _register(gradient, graph)
     with recording.stop_recording(), graph.gradient_override_map({"IdentityN": name}):
         results = list(tf.raw_ops.IdentityN(input=sources))
-    recording.record_operation(operation.name, results, sources, gradient.by_tape, gradient.forward)
-    return results[: len(outputs)]
+    recording.record_operation(gradient.operation.name, results, sources, gradient.by_tape, gradient.forward)
+    return results
 
 
 def _inside(tensor: Any, graph: Any) -> Any:
@@ -56,7 +61,7 @@ def _inside(tensor: Any, graph: Any) -> Any:
     return tf.identity(tensor) if not hasattr(graph, "capture") else graph.capture(tensor)
 
 
-def _register(gradient: _Gradient, graph: Any) -> str:
+def _register(gradient: _Gradient | _Refusal, graph: Any) -> str:
     name = f"Pullback-{recording.next_tensor_id()}"
     _gradients[name] = gradient
     while graph is not None:  # a loop's body is differentiated through the graph around it
@@ -95,7 +100,15 @@ class _Gradient:
 
     def by_tape(self, *cotangents: Any) -> list[Any]:
         """Answer a tape inside the function."""
-        return self._run(cotangents, refuse_now=True)
+        dense = self.pull.fill(eager.densify(cotangents[: self.count]))
+        got = self.pull(dense, self.variables)
+        inputs = got.inputs
+        if self.operation.order == 1:
+            inputs = _forbid(self.operation, inputs)
+        elif got.second is not None:
+            given = iter(apply(self.operation.second(len(dense)), self.tensors + dense))
+            inputs = [None if cotangent is None else next(given) for cotangent in inputs]
+        return [None] * self.count + inputs + got.variables
 
     def by_graph(self, op: Any, *cotangents: Any) -> list[Any]:
         """Answer a tape outside the function, or an export, which passes no operation."""
@@ -103,23 +116,20 @@ class _Gradient:
             for tensor in self.foreign:
                 if captures.depends_on_inputs(tensor):
                     raise captures.captured(self.operation, tensor)
-        if _transposing():
-            forward.require_linear(self.operation, self.tensors)
-        return self._run(cotangents, refuse_now=False)
+        if not isinstance(self.operation, forward.Transposable) and _transposing():
+            if self.operation.has_pushforward:
+                return self._by_pushforward(cotangents)
+            forward.require_linear(self.operation, self.tensors, self.variables)
+        return self.by_tape(*cotangents)
 
-    def _run(self, cotangents: Sequence[Any], *, refuse_now: bool) -> list[Any]:
+    def _by_pushforward(self, cotangents: Sequence[Any]) -> list[Any]:
         dense = self.pull.fill(eager.densify(cotangents[: self.count]))
-        got = self.pull(dense, self.variables)
-        inputs = got.inputs
-        if self.operation.order == 1:
-            if refuse_now:
-                inputs = eager.forbid(self.operation, self.tensors + dense, inputs)
-            else:
-                inputs = _forbid_later(self.operation, inputs)
-        elif got.second is not None:
-            given = iter(apply(self.operation.second(len(dense)), self.tensors + dense))
-            inputs = [None if cotangent is None else next(given) for cotangent in inputs]
-        return [None] * self.count + inputs + got.variables
+        through = forward.Transposable(self.operation, self.pull, self.tensors, self.variables)
+        results = apply(through, dense)
+        inputs: list[Any] = [None] * len(self.tensors)
+        for i, result in zip(through.given, results):
+            inputs[i] = result
+        return [None] * self.count + inputs + [None] * len(self.variables)
 
     def forward(self, *tangents: Any) -> list[Any]:
         """Answer an accumulator inside the function."""
@@ -128,22 +138,30 @@ class _Gradient:
         return [*outputs, *moving]
 
 
-def _forbid_later(operation: Operation, results: Sequence[Any]) -> list[Any]:
-    """Make a derivative an error when it is computed, not when it is traced.
+class _Refusal:
+    """The gradient of a result that must not be differentiated."""
 
-    TensorFlow traces second derivatives ahead of need, for instance for a persistent tape.
-    """
-    text = str(eager.second_order_refused(operation))
+    def __init__(self, operation: Operation) -> None:
+        self.operation = operation
 
-    @tf.custom_gradient
-    def refuse(result: Any) -> Any:
-        def grad(dy: Any) -> Any:
-            with tf.control_dependencies([tf.debugging.Assert(False, [text])]):
-                return dy * float("nan")
+    def by_tape(self, *_: Any) -> list[Any]:
+        raise eager.second_order_refused(self.operation)
 
-        return tf.identity(result), grad
+    forward = by_tape
 
-    return [None if result is None else refuse(result) for result in results]
+    def by_graph(self, op: Any, *cotangents: Any) -> list[Any]:
+        """Refuse when the derivative runs, not when it is traced.
+
+        TensorFlow traces second derivatives ahead of need, for instance for a persistent tape.
+        """
+        text = str(eager.second_order_refused(self.operation))
+        with tf.control_dependencies([tf.debugging.Assert(False, [text])]):
+            return [cotangent * float("nan") for cotangent in cotangents]
+
+
+def _forbid(operation: Operation, results: Sequence[Any]) -> list[Any]:
+    graph = tf.compat.v1.get_default_graph()
+    return [None if r is None else _attach(_Refusal(operation), [r], graph)[0] for r in results]
 
 
 def _transposing() -> bool:
