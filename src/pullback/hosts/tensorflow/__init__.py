@@ -21,7 +21,7 @@ if recording.AVAILABLE:
     from pullback.hosts.tensorflow import eager, graph
 
 # An instance check of tf.Tensor is ten times slower than this comparison, which most tensors pass.
-_EAGER = type(tf.constant(0.0))
+_EAGER = tf.__internal__.EagerTensor
 # So is the tuple of a shape, against the object that `.shape` builds around it.
 _shape_of = getattr(_EAGER, "_shape_tuple", lambda tensor: tuple(tensor.shape))
 _SPARSE = (tf.RaggedTensor, tf.SparseTensor, tf.IndexedSlices)

@@ -14,6 +14,7 @@ from typing import Any
 import tensorflow as tf
 
 from pullback.errors import VectorConditionError
+from pullback.hosts.tensorflow import recording
 
 _VECTOR = (
     "truth value of an array",  # `if` and tf.cond in eager mode
@@ -29,13 +30,35 @@ _VECTOR = (
 def run(function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], where: str) -> Any:
     """Call a body or a `grad`."""
     try:
-        if tf.executing_eagerly() or not _convertible(function):
+        if tf.executing_eagerly():
             return function(*args, **kwargs)
-        return _convert(function)(*args, **kwargs)
+        return _trace(function, args, kwargs, where)
     except (ValueError, TypeError, tf.errors.InvalidArgumentError) as error:
         if type(error).__module__.startswith("pullback.") or not any(text in str(error) for text in _VECTOR):
             raise
         raise vector_condition(where) from error
+
+
+def _trace(function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], where: str) -> Any:
+    """Call a function while a graph is built, and look at the conditions it builds."""
+    vectors = []
+
+    def look(op_type: str, inputs: Any, *_: Any, **__: Any) -> None:
+        # A graph takes a vector for a condition, and fails only when it runs.
+        if op_type in ("If", "StatelessIf") and inputs[0].shape.rank not in (0, None):
+            vectors.append(op_type)
+
+    converted = _convert(function) if _convertible(function) else function
+    if not recording.AVAILABLE:
+        return converted(*args, **kwargs)
+    recording.add_op_callback(look)
+    try:
+        result = converted(*args, **kwargs)
+    finally:
+        recording.remove_op_callback(look)
+    if vectors:
+        raise vector_condition(where)
+    return result
 
 
 def vector_condition(where: str) -> Exception:

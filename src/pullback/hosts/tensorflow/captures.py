@@ -45,7 +45,7 @@ class Ear:
     def __init__(self, given: Sequence[Any]) -> None:
         self.inside = {id(tensor) for tensor in given}
         self.keep: list[Any] = list(given)  # ids are those of living tensors only
-        self.foreign: list[Any] = []
+        self._met: list[Any] = []
         self.random = False
 
     def __call__(self, op_type: str, inputs: Any, attrs: Any, outputs: Any, *_: Any, **__: Any) -> None:
@@ -65,7 +65,23 @@ class Ear:
         self.inside.add(id(tensor))
         self.keep.append(tensor)
         if tensor.dtype.is_floating or tensor.dtype.is_complex:
-            self.foreign.append(tensor)
+            self._met.append(tensor)
+
+    def foreign(self, graph: Any = None) -> list[Any]:
+        """List the tensors that came from outside, seen from the graph of the call.
+
+        A branch or a loop inside the body has a graph of its own, with a placeholder for what it takes from
+        around it: that is followed outwards. A placeholder that stands for nothing is a loop's own variable.
+        """
+        found = []
+        for tensor in self._met:
+            while tensor is not None and graph is not None and tensor.graph is not graph:
+                tensor = _external(tensor)
+                if tensor is None or id(tensor) in self.inside or hasattr(tensor, "numpy"):
+                    break
+            if tensor is not None and (id(tensor) not in self.inside or any(tensor is m for m in self._met)):
+                found.append(tensor)
+        return found
 
 
 @contextlib.contextmanager

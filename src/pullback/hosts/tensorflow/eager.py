@@ -32,7 +32,7 @@ def apply(operation: Operation, tensors: list[Any]) -> list[Any]:
             with captures.listening(tensors) as ear:
                 outputs, pull = operation.forward(tensors)
             captures.remember(operation, ear)
-            foreign = ear.foreign
+            foreign = ear.foreign()
         variables = list(recording.watched_variables(watcher))
     finally:
         recording.unwatch_variables(watcher)

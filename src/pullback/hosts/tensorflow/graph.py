@@ -20,9 +20,9 @@ from typing import Any
 import tensorflow as tf
 
 from pullback.hosts.base import Operation, Pullback
-from pullback.hosts.tensorflow import captures, eager, forward, recording
+from pullback.hosts.tensorflow import captures, eager, forward, recording, vectorized
 
-_gradients: weakref.WeakValueDictionary[str, _Gradient | _Refusal] = weakref.WeakValueDictionary()
+_gradients: weakref.WeakValueDictionary[str, Any] = weakref.WeakValueDictionary()
 
 
 def apply(operation: Operation, tensors: list[Any]) -> list[Any]:
@@ -36,21 +36,23 @@ def apply(operation: Operation, tensors: list[Any]) -> list[Any]:
         variables = list(recording.watched_variables(watcher))
     finally:
         recording.unwatch_variables(watcher)
+    foreign = ear.foreign(graph)
     captures.refuse_named(operation, tensors)
-    captures.refuse_watched(operation, ear.foreign)
+    captures.refuse_watched(operation, foreign)
     if variables:
         pull.require(variables)
     sources = outputs + tensors + [tf.convert_to_tensor(variable) for variable in variables]
-    gradient = _Gradient(operation, tensors, variables, pull, len(outputs), ear.foreign)
-    return _attach(gradient, sources, graph)[: len(outputs)]
+    gradient = Gradient(operation, tensors, variables, pull, len(outputs), foreign)
+    return attach(gradient, sources, graph)[: len(outputs)]
 
 
-def _attach(gradient: _Gradient | _Refusal, sources: list[Any], graph: Any) -> list[Any]:
+def attach(gradient: Any, sources: list[Any], graph: Any) -> list[Any]:
     """Pass tensors through an operation that has this gradient, for tapes outside and inside the graph."""
     name = _register(gradient, graph)
     with recording.stop_recording(), graph.gradient_override_map({"IdentityN": name}):
         results = list(tf.raw_ops.IdentityN(input=sources))
     recording.record_operation(gradient.operation.name, results, sources, gradient.by_tape, gradient.forward)
+    results[0].op.pfor_converter = vectorized.converter(gradient)
     return results
 
 
@@ -61,7 +63,7 @@ def _inside(tensor: Any, graph: Any) -> Any:
     return tf.identity(tensor) if not hasattr(graph, "capture") else graph.capture(tensor)
 
 
-def _register(gradient: _Gradient | _Refusal, graph: Any) -> str:
+def _register(gradient: Any, graph: Any) -> str:
     name = f"Pullback-{recording.next_tensor_id()}"
     _gradients[name] = gradient
     while graph is not None:  # a loop's body is differentiated through the graph around it
@@ -79,7 +81,7 @@ def _register(gradient: _Gradient | _Refusal, graph: Any) -> str:
     return name
 
 
-class _Gradient:
+class Gradient:
     """The gradient of one traced call."""
 
     def __init__(
@@ -97,6 +99,9 @@ class _Gradient:
         self.pull = pull
         self.count = count
         self.foreign = foreign
+
+    def batched(self, sources: Sequence[Any]) -> Any:
+        return vectorized.Batched(self.operation, self.count, self.variables, sources, depth=1)
 
     def by_tape(self, *cotangents: Any) -> list[Any]:
         """Answer a tape inside the function."""
@@ -149,6 +154,9 @@ class _Refusal:
 
     forward = by_tape
 
+    def batched(self, sources: Sequence[Any]) -> _Refusal:
+        return self
+
     def by_graph(self, op: Any, *cotangents: Any) -> list[Any]:
         """Refuse when the derivative runs, not when it is traced.
 
@@ -161,7 +169,7 @@ class _Refusal:
 
 def _forbid(operation: Operation, results: Sequence[Any]) -> list[Any]:
     graph = tf.compat.v1.get_default_graph()
-    return [None if r is None else _attach(_Refusal(operation), [r], graph)[0] for r in results]
+    return [None if r is None else attach(_Refusal(operation), [r], graph)[0] for r in results]
 
 
 def _transposing() -> bool:

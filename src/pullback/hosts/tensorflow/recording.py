@@ -11,6 +11,7 @@ try:
     from tensorflow.python import pywrap_tfe
     from tensorflow.python.eager import context, forwardprop_util, record
     from tensorflow.python.framework import op_callbacks, ops
+    from tensorflow.python.ops.parallel_for import pfor
 
     could_record = record.could_possibly_record
     is_watched = record.should_record_backprop
@@ -28,6 +29,7 @@ try:
     next_tensor_id = ops.uid
     add_op_callback = op_callbacks.add_op_callback
     remove_op_callback = op_callbacks.remove_op_callback
+    vectorized = pfor.wrap
     AVAILABLE = True
 except (ImportError, AttributeError):  # another TensorFlow than we know
     AVAILABLE = False
