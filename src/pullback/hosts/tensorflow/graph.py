@@ -5,15 +5,15 @@ gradient of one: an IdentityN over (outputs, inputs, variables) whose registered
 the outputs to the inputs, past the body. The body is traced with the tapes recording, which costs nothing at
 run time and keeps what `grad` closes over differentiable.
 
-TensorFlow's registry of gradients never forgets. Ours holds a name only: the pullback itself lives on the
-graph it belongs to, and the name is taken back when the graph goes.
+TensorFlow's registry of gradients never forgets. Ours holds a name only: the gradient itself hangs on the
+operation it belongs to, dies with the graph of that operation, and its name is taken back.
 """
 
 from __future__ import annotations
 
 import sys
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import FrameType
 from typing import Any
 
@@ -48,10 +48,12 @@ def apply(operation: Operation, tensors: list[Any]) -> list[Any]:
 
 def attach(gradient: Any, sources: list[Any], graph: Any) -> list[Any]:
     """Pass tensors through an operation that has this gradient, for tapes outside and inside the graph."""
-    name = _register(gradient, graph)
+    name = _register(gradient)
     with recording.stop_recording(), graph.gradient_override_map({"IdentityN": name}):
         results = list(tf.raw_ops.IdentityN(input=sources))
     recording.record_operation(gradient.operation.name, results, sources, gradient.by_tape, gradient.forward)
+    # This also keeps the gradient alive. On the graph itself it would be part of a cycle that the garbage
+    # collector cannot see; the operation is let go when the graph is taken apart.
     results[0].op.pfor_converter = vectorized.converter(gradient)
     return results
 
@@ -63,14 +65,9 @@ def _inside(tensor: Any, graph: Any) -> Any:
     return tf.identity(tensor) if not hasattr(graph, "capture") else graph.capture(tensor)
 
 
-def _register(gradient: Any, graph: Any) -> str:
+def _register(gradient: Any) -> str:
     name = f"Pullback-{recording.next_tensor_id()}"
     _gradients[name] = gradient
-    while graph is not None:  # a loop's body is differentiated through the graph around it
-        if not hasattr(graph, "_pullback_gradients"):
-            graph._pullback_gradients = []
-        graph._pullback_gradients.append(gradient)
-        graph = getattr(graph, "outer_graph", None)
 
     @tf.RegisterGradient(name)
     @tf.autograph.experimental.do_not_convert
@@ -105,22 +102,28 @@ class Gradient:
 
     def by_tape(self, *cotangents: Any) -> list[Any]:
         """Answer a tape inside the function."""
+        return self._run(cotangents, apply)
+
+    def _run(
+        self, cotangents: Sequence[Any], apply_second: Callable[[Operation, list[Any]], list[Any]]
+    ) -> Any:
         dense = self.pull.fill(eager.densify(cotangents[: self.count]))
         got = self.pull(dense, self.variables)
         inputs = got.inputs
         if self.operation.order == 1:
             inputs = _forbid(self.operation, inputs)
         elif got.second is not None:
-            given = iter(apply(self.operation.second(len(dense)), self.tensors + dense))
+            given = iter(apply_second(self.operation.second(len(dense)), self.tensors + dense))
             inputs = [None if cotangent is None else next(given) for cotangent in inputs]
         return [None] * self.count + inputs + got.variables
 
     def by_graph(self, op: Any, *cotangents: Any) -> list[Any]:
         """Answer a tape outside the function, or an export, which passes no operation."""
-        if op is not None:
-            for tensor in self.foreign:
-                if captures.depends_on_inputs(tensor):
-                    raise captures.captured(self.operation, tensor)
+        if op is None:
+            return self._run(cotangents, _apply_for_export)
+        for tensor in self.foreign:
+            if captures.depends_on_inputs(tensor):
+                raise captures.captured(self.operation, tensor)
         if not isinstance(self.operation, forward.Transposable) and _transposing():
             if self.operation.has_pushforward:
                 return self._by_pushforward(cotangents)
@@ -141,6 +144,28 @@ class Gradient:
         moving = tangents[self.count :]
         outputs = forward.push(self.operation, self.pull, self.tensors, self.variables, moving)
         return [*outputs, *moving]
+
+
+def _apply_for_export(operation: Operation, tensors: list[Any]) -> list[Any]:
+    """Give an operation its gradient without registering one.
+
+    A SavedModel keeps the gradients of its own operations, not those of operations inside a gradient. With
+    δ = t − stop(t), which is zero and has derivative one, y = stop(f(t)) + Jδ has the value of f and, by
+    plain differentiation, the pullback Jᵀ of the operation. J is the transpose of that pullback.
+    """
+    outputs, pull = operation.forward(tensors)
+    cotangents = pull.zeros()
+    with tf.GradientTape() as tape:
+        tape.watch(cotangents)
+        pulled = pull(cotangents).inputs
+    pairs = [(p, t - tf.stop_gradient(t)) for p, t in zip(pulled, tensors) if p is not None]
+    moved = tape.gradient(
+        [p for p, _ in pairs],
+        cotangents,
+        output_gradients=[delta for _, delta in pairs],
+        unconnected_gradients=tf.UnconnectedGradients.ZERO,
+    )
+    return [tf.stop_gradient(output) + move for output, move in zip(outputs, moved)]
 
 
 class _Refusal:

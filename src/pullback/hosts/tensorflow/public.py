@@ -30,7 +30,8 @@ def apply(operation: Operation, tensors: list[Any]) -> list[Any]:
             if operation.order == 1:
                 inputs = [None if c is None else _forbidden(c, operation) for c in inputs]
             elif got.second is not None:
-                given = iter(apply(operation.second(len(dense)), list(tensors) + dense))
+                inside = [tf.identity(tensor) for tensor in tensors]  # of the graph that `grad` runs in
+                given = iter(apply(operation.second(len(dense)), inside + dense))
                 inputs = [None if c is None else next(given) for c in inputs]
             return (inputs, got.variables) if variables else inputs
 
