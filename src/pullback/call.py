@@ -58,14 +58,11 @@ class Call:
         names = rule.plain
         self.flat = False  # whether the arguments are tensors and nothing else
         if names is not None and not kwargs and rule.required <= len(args) <= len(names):
-            roles = {hosts.role(type(value)) for value in args}
-            host = roles.pop() if len(roles) == 1 else Role.STATIC
-            if not isinstance(host, Role):
+            host = hosts.role(type(args[0])) if args else Role.STATIC
+            if not isinstance(host, Role) and host.plain(args):
                 self.flat = True
                 self.host: Host = host
-                self.tensors: list[Tensor] = [
-                    host.tensor(value, where=rule.where, argument=name) for name, value in zip(names, args)
-                ]
+                self.tensors: list[Tensor] = list(args)
                 self._slots: list[Slot] | None = None
                 return
         self._bind(args, kwargs)

@@ -129,6 +129,9 @@ class Host(Protocol):
     def owns(self, kind: type) -> bool:
         """Tell whether values of this type are tensors of the framework."""
 
+    def plain(self, values: Sequence[Any]) -> bool:
+        """Tell quickly whether all of these are floating tensors, which need no conversion."""
+
     def tensor(self, value: Any, *, where: str, argument: str) -> Tensor:
         """Turn a variable, an array or a number into a tensor; refuse what has no arithmetic."""
 

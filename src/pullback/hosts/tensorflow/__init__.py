@@ -20,10 +20,13 @@ from pullback.hosts.tensorflow import autograph, public, recording
 if recording.AVAILABLE:
     from pullback.hosts.tensorflow import eager, graph
 
-# An instance check of tf.Tensor is ten times slower than this comparison, which most tensors pass.
+# The three comparisons below are made several times in every eager call. An instance check of tf.Tensor is ten
+# times slower than that of this type, which most tensors have.
 _EAGER = tf.__internal__.EagerTensor
-# So is the tuple of a shape, against the object that `.shape` builds around it.
+# So are `.shape` and `.dtype`, against the tuple and the number that they build objects from.
 _shape_of = getattr(_EAGER, "_shape_tuple", lambda tensor: tuple(tensor.shape))
+_dtype_of = getattr(_EAGER, "_datatype_enum", lambda tensor: tensor.dtype.as_datatype_enum)
+_FLOATING = frozenset(d.as_datatype_enum for d in (tf.float16, tf.bfloat16, tf.float32, tf.float64))
 _SPARSE = (tf.RaggedTensor, tf.SparseTensor, tf.IndexedSlices)
 
 
@@ -46,9 +49,13 @@ class TensorFlowHost:
     def is_tensor(self, value: Any) -> bool:
         return type(value) is _EAGER or isinstance(value, tf.Tensor)
 
+    def plain(self, values: Sequence[Any]) -> bool:
+        for value in values:
+            if type(value) is not _EAGER or _dtype_of(value) not in _FLOATING:
+                return False
+        return True
+
     def tensor(self, value: Any, *, where: str, argument: str) -> Any:
-        if type(value) is _EAGER and value.dtype.is_floating:
-            return value
         if isinstance(value, _SPARSE):
             kind = type(value).__name__
             fixes = {
@@ -93,6 +100,8 @@ class TensorFlowHost:
         return Spec(shape, dtype.name, next((kind for holds, kind in kinds if holds), "other"))
 
     def differentiable(self, tensor: Any) -> bool:
+        if type(tensor) is _EAGER and _dtype_of(tensor) in _FLOATING:
+            return True
         dtype = tensor.dtype
         return bool(dtype.is_floating or dtype.is_complex)
 
@@ -108,7 +117,7 @@ class TensorFlowHost:
     def fit(self, cotangents: Sequence[Any], likes: Sequence[Any]) -> bool:
         for cotangent, like in zip(cotangents, likes):
             if type(cotangent) is _EAGER and type(like) is _EAGER:
-                if cotangent.dtype is not like.dtype or _shape_of(cotangent) != _shape_of(like):
+                if _dtype_of(cotangent) != _dtype_of(like) or _shape_of(cotangent) != _shape_of(like):
                     return False
             elif not (
                 isinstance(cotangent, tf.Tensor)
