@@ -71,7 +71,8 @@ def eager() -> list[tuple[str, float, float]]:
                 added = (t["pullback"] - t["plain"]) / (t["native"] - t["plain"])
                 results.append((f"eager {name}: added forward time / native's", added, 0.35))
             else:
-                results.append((f"eager {name}: forward + backward / native's", t["pullback"] / t["native"], 0.8))
+                total = t["pullback"] / t["native"]
+                results.append((f"eager {name}: forward + backward / native's", total, 0.8))
     return results
 
 

@@ -9,7 +9,7 @@ convention thus ends here, and hosts see a flat list.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NoReturn
 
 from pullback import contract, hosts, tree
@@ -216,8 +216,7 @@ class Call:
         return self.rule.memo
 
     def key(self, extra: Any) -> Any:
-        statics = (leaf for slot in self.slots for leaf in slot.leaves if leaf is not None)
-        return (extra, *(leaf if isinstance(leaf, Hashable) else repr(leaf) for leaf in statics))
+        return (extra, *(_hashable(leaf) for slot in self.slots for leaf in slot.leaves))
 
     def second(self, count: int) -> Operation:
         from pullback.second import Second
@@ -286,6 +285,14 @@ def _slot(name: str, value: Any, passed: bool) -> Slot:
             return Slot(name, leaves, structure, passed)
         # a shape, a list of axes: a static as a whole
     return Slot(name, [value], None, passed)
+
+
+def _hashable(static: Any) -> Any:
+    try:
+        hash(static)
+    except TypeError:
+        return repr(static)
+    return static
 
 
 def _refuse_no_tensor(rule: Rule, slots: Sequence[Slot]) -> NoReturn:

@@ -206,7 +206,7 @@ def settle(
     if variables:
         returned, of_variables = _split_variables(returned, variables, call, grad)
     second = None
-    if isinstance(returned, (tuple, list)) and len(returned) >= 2 and inspect.isroutine(returned[-1]):
+    if isinstance(returned, (tuple, list)) and len(returned) >= 2 and callable(returned[-1]):
         second = returned[-1]
         returned = returned[0] if len(returned) == 2 else tuple(returned[:-1])
     inputs: list[Tensor | None] = [None] * len(tensors)
@@ -230,7 +230,7 @@ def _by_slot(returned: Any, call: Call, grad: Callable[..., Any]) -> list[tuple[
     smooth = [slot for slot in moving if _smooth(slot, call)]
     if isinstance(returned, Mapping) and not _is_structure_of(returned, moving):
         return _by_name(returned, slots, call)
-    if isinstance(returned, (tuple, list)) and not tree.is_namedtuple(returned):
+    if isinstance(returned, (tuple, list)):
         # The four readings are nested sets of arguments: equal counts mean equal arguments.
         for reading in (moving, smooth, [slot for slot in slots if slot.passed], slots):
             if len(reading) == len(returned):

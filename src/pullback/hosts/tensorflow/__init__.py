@@ -20,8 +20,8 @@ from pullback.hosts.tensorflow import autograph, public, recording
 if recording.AVAILABLE:
     from pullback.hosts.tensorflow import eager, graph
 
-# The three comparisons below are made several times in every eager call. An instance check of tf.Tensor is ten
-# times slower than that of this type, which most tensors have.
+# The comparisons below are made several times in every eager call. An instance check of tf.Tensor is ten times
+# slower than that of this type, which most tensors have.
 _EAGER = tf.__internal__.EagerTensor
 # So are `.shape` and `.dtype`, against the tuple and the number that they build objects from.
 _shape_of = getattr(_EAGER, "_shape_tuple", lambda tensor: tuple(tensor.shape))
@@ -50,7 +50,7 @@ class TensorFlowHost:
         return type(value) is _EAGER or isinstance(value, tf.Tensor)
 
     def plain(self, values: Sequence[Any]) -> bool:
-        for value in values:
+        for value in values:  # noqa: SIM110 (a generator would cost as much as the rest of the call's binding)
             if type(value) is not _EAGER or _dtype_of(value) not in _FLOATING:
                 return False
         return True
