@@ -20,8 +20,8 @@ from pullback.hosts.tensorflow import autograph, public, recording
 if recording.AVAILABLE:
     from pullback.hosts.tensorflow import eager, graph
 
-# The comparisons below are made several times in every eager call. An instance check of tf.Tensor is ten times
-# slower than that of this type, which most tensors have.
+# The comparisons below are made several times in every eager call. An instance check of tf.Tensor is ten
+# times slower than that of this type, which most tensors have.
 _EAGER = tf.__internal__.EagerTensor
 # So are `.shape` and `.dtype`, against the tuple and the number that they build objects from.
 _shape_of = getattr(_EAGER, "_shape_tuple", lambda tensor: tuple(tensor.shape))
