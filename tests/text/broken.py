@@ -1,7 +1,7 @@
 """One broken rule per text of an error, and how to make it speak.
 
-The rules stand at module level, as most rules do, so that their source lines are those of this file. Each case
-takes a tensor of shape (3,) and raises, in eager mode and inside a tf.function.
+The rules stand at module level, as most rules do, so that their source lines are those of this file. Each
+case takes a tensor of shape (3,) and raises, in eager mode and inside a tf.function.
 """
 
 import numpy as np
