@@ -33,11 +33,6 @@ CASES = _load(HERE / "broken.py").CASES
 CLASSES = [c for c in vars(errors).values() if inspect.isclass(c) and issubclass(c, errors.PullbackError)]
 LEAVES = [c for c in CLASSES if not c.__subclasses__()]
 
-# What is known to be wrong: name of the case → why its text does not arrive inside a tf.function.
-MISSING_IN_GRAPH = {
-    "vector-condition": "tf.cond takes a vector while a graph is traced, and fails when it runs",
-}
-
 
 def normal(text: str) -> str:
     """Remove what may change without a change of the text: line numbers, addresses, the class of a tensor."""
@@ -68,15 +63,7 @@ def test_text_in_eager_mode(name, x):
     compare(name, str(caught.value))
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, marks=pytest.mark.xfail(strict=True, reason=MISSING_IN_GRAPH[name]))
-        if name in MISSING_IN_GRAPH
-        else name
-        for name in CASES
-    ],
-)
+@pytest.mark.parametrize("name", CASES)
 def test_text_inside_a_function(name, x):
     expected, case = CASES[name]
     with pytest.raises(errors.PullbackError) as caught:
