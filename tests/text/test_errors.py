@@ -29,7 +29,8 @@ def _load(path: Path):
     return module
 
 
-CASES = _load(HERE / "broken.py").CASES
+BROKEN = _load(HERE / "broken.py")
+CASES = BROKEN.CASES
 CLASSES = [c for c in vars(errors).values() if inspect.isclass(c) and issubclass(c, errors.PullbackError)]
 LEAVES = [c for c in CLASSES if not c.__subclasses__()]
 
@@ -47,6 +48,12 @@ def compare(name: str, text: str) -> None:
         path.write_text(normal(text) + "\n", encoding="utf-8")
     assert path.exists(), f"no snapshot: UPDATE_SNAPSHOTS=1 pytest {HERE.name}"
     assert normal(text) + "\n" == path.read_text(encoding="utf-8")
+
+
+def contains(shown: str, name: str) -> bool:
+    stored = (SNAPSHOTS / f"{name}.txt").read_text(encoding="utf-8").rstrip("\n")
+    # AutoGraph shows the user's lines first, and sets the text in by four spaces
+    return stored in normal(shown) or stored.replace("\n", "\n    ") in normal(shown)
 
 
 @pytest.fixture
@@ -69,10 +76,17 @@ def test_text_inside_a_function(name, x):
     with pytest.raises(errors.PullbackError) as caught:
         tf.function(case)(x)
     assert caught.type is expected
-    stored = (SNAPSHOTS / f"{name}.txt").read_text(encoding="utf-8").rstrip("\n")
-    shown = normal(str(caught.value))
-    # AutoGraph shows the user's lines first, and sets the text in by four spaces
-    assert stored in shown or stored.replace("\n", "\n    ") in shown
+    assert contains(str(caught.value), name)
+
+
+@pytest.mark.parametrize("name", BROKEN.DIFFERENTIATED)
+def test_text_from_a_tape_outside_a_function(name, x, monkeypatch):
+    expected, case = CASES[name]
+    monkeypatch.setattr(BROKEN, "around", tf.function)
+    with pytest.raises(errors.PullbackError) as caught:
+        case(x)
+    assert caught.type is expected
+    assert contains(str(caught.value), name)
 
 
 def test_text_without_a_framework():
