@@ -13,17 +13,18 @@ import pullback as pb
 def length(a, b):
     """√(a² + b²), without overflow: both are divided by the larger first."""
     largest = tf.maximum(tf.abs(a), tf.abs(b))
-    return largest * tf.sqrt((a / largest) ** 2 + (b / largest) ** 2)
+    a, b = tf.math.divide_no_nan(a, largest), tf.math.divide_no_nan(b, largest)
+    return largest * tf.sqrt(a**2 + b**2)
 
 
 def by_a(a, b, output):
-    """∂ length / ∂a = a / length."""
-    return a / output
+    """∂ length / ∂a = a / length, and 0 at the origin."""
+    return tf.math.divide_no_nan(a, output)
 
 
 def by_b(a, b, output):
-    """∂ length / ∂b = b / length."""
-    return b / output
+    """∂ length / ∂b = b / length, and 0 at the origin."""
+    return tf.math.divide_no_nan(b, output)
 
 
 hypot = pb.elementwise(length, [by_a, by_b])
@@ -58,7 +59,9 @@ if __name__ == "__main__":
     np.testing.assert_allclose(forward.jvp(y), a / plain_hypot(a, b), rtol=1e-6)
     print("forward mode along a:", forward.jvp(y).numpy()[0])
 
-    huge = tf.constant([[3e30]]), tf.constant([4e30])
+    huge, origin = (tf.constant([[3e30]]), tf.constant([4e30])), (tf.zeros([1, 1]), tf.zeros([1]))
     assert derivatives(plain_hypot, *huge)[0] == 0, "3e30 / ∞"
     np.testing.assert_allclose(derivatives(hypot, *huge)[0], [[0.6]], rtol=1e-6)
-    print("at (3e30, 4e30) the gradient is 0.6, that of the textbook formula 0")
+    assert np.isnan(derivatives(plain_hypot, *origin)[0]), "∞ · 0"
+    np.testing.assert_array_equal(derivatives(hypot, *origin)[0], [[0.0]])
+    print("by a: 0.6 at (3e30, 4e30) and 0 at the origin; the textbook formula gives 0 and nan")
