@@ -27,6 +27,13 @@ def test_links_lead_somewhere(path):
             assert not anchor or f"{{#{anchor}}}" in file.read_text(encoding="utf-8"), target
 
 
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+def test_files_that_are_named_exist(path):
+    folders = "benchmarks|docs|examples|src|tests"
+    for name in re.findall(rf"`((?:{folders})/[\w./]*)`", path.read_text(encoding="utf-8")):
+        assert (ROOT / name).exists(), name
+
+
 def test_every_page_is_in_the_navigation():
     config = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
     for page in (ROOT / "docs").rglob("*.md"):
