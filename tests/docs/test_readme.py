@@ -213,7 +213,7 @@ def test_every_row_of_the_table_has_a_test():
 
 @pytest.mark.parametrize("name", ["main", "test"])
 def test_commands_can_be_found(name):
-    found = re.findall(rf"<!-- command: {name} -->\n```console\n([^\n]+)\n```\n", README)
+    found = re.findall(rf"<!-- command: {name} -->\n```console\n\$ ([^\n]+)\n```\n", README)
     assert len(found) == 1
     assert found[0].startswith('python -m venv .venv && .venv/bin/pip install -q -e ".[test]" && ')
 
