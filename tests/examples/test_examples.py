@@ -1,0 +1,69 @@
+"""Every example runs in a process of its own, and fails when what it claims is wrong."""
+
+import ast
+import os
+import runpy
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import pullback
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+RUN_ALL = runpy.run_path(str(EXAMPLES / "run_all.py"))
+FILES = RUN_ALL["examples"]()
+
+
+def python(*arguments: str) -> subprocess.CompletedProcess:
+    source = str(Path(pullback.__file__).parents[1])
+    env = os.environ | {"PYTHONPATH": source, "TF_CPP_MIN_LOG_LEVEL": "3", "PYTHONIOENCODING": "utf-8"}
+    return subprocess.run(
+        [sys.executable, *arguments], env=env, capture_output=True, encoding="utf-8", check=False
+    )
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_example_holds(path):
+    done = python("-W", "error::DeprecationWarning:__main__", str(path))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip(), "an example shows what it found"
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_example_is_short_and_can_be_imported(path):
+    text = path.read_text(encoding="utf-8")
+    body = ast.parse(text).body
+    assert text.count("\n") < 70
+    assert ast.get_docstring(ast.parse(text)).splitlines()[0].endswith("?"), "the first line is a question"
+    guarded = [node for node in body if isinstance(node, ast.If)]
+    assert [ast.unparse(node.test) for node in guarded] == ["__name__ == '__main__'"]
+    claims = [n for n in ast.walk(guarded[0]) if isinstance(n, ast.Assert) or "assert_" in ast.unparse(n)]
+    assert claims, "an example asserts what it claims"
+    loose = [node for node in body if isinstance(node, (ast.Expr, ast.For, ast.With)) and node is not body[0]]
+    assert not loose, "an import runs nothing"
+
+
+def test_every_question_of_the_users_has_an_example():
+    assert {path.stem for path in FILES} >= {
+        "elementwise_partials",
+        "leaky_relu_gradient",
+        "loss_with_its_own_gradient",
+        "many_inputs_outputs",
+        "newton_second_order",
+        "non_differentiable",
+        "replace_gradient",
+        "stable_log1pexp",
+        "stable_softmax",
+    }
+
+
+@pytest.mark.parametrize(("claim", "status"), [("1 + 1 == 2", 0), ("1 + 1 == 3", 1)])
+def test_run_all_fails_when_an_example_does(tmp_path, claim, status):
+    shutil.copy(EXAMPLES / "run_all.py", tmp_path)
+    (tmp_path / "sum.py").write_text(f'"""Does it hold?"""\nassert {claim}\n', encoding="utf-8")
+    done = python(str(tmp_path / "run_all.py"))
+    assert done.returncode == status
+    assert done.stdout.startswith("ok" if status == 0 else "FAILED")

@@ -1,0 +1,402 @@
+"""One broken rule per text of an error, and how to make it speak.
+
+The rules stand at module level, as most rules do, so that their source lines are those of this file. Each
+case takes a tensor of shape (3,) and raises, in eager mode and inside a tf.function.
+"""
+
+import numpy as np
+import tensorflow as tf
+
+import pullback as pb
+from pullback import errors, hosts
+
+
+def around(function):
+    """Put a rule into what surrounds it when it is differentiated: here nothing."""
+    return function
+
+
+def gradient(function, *inputs):
+    with tf.GradientTape() as tape:
+        tape.watch(inputs)
+        y = around(function)(*inputs)
+    return tape.gradient(y, inputs)
+
+
+# ── the definition ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def undecided(x):
+    def grad(dy):
+        return dy
+
+    return x, grad
+
+
+def definition(x):
+    pb.custom_gradient(like=tf.tanh, differs="both")(undecided)
+
+
+def definition_order(x):
+    pb.custom_gradient(order=2)(undecided)
+
+
+def definition_partials(x):
+    pb.elementwise(tf.sin, "cos")
+
+
+# ── what the body and `grad` return ──────────────────────────────────────────────────────────────────────
+
+
+@pb.custom_gradient
+def square_without_grad(x):
+    return x**2
+
+
+def missing_grad(x):
+    square_without_grad(x)
+
+
+@pb.custom_gradient
+def halves(x):
+    def grad(dy):
+        return dy
+
+    return x / 2, x / 2, grad
+
+
+def grad_signature(x):
+    gradient(halves, x)
+
+
+@pb.custom_gradient
+def square_with_gradgrad(x):
+    def grad(dy):
+        def gradgrad():
+            return 2 * dy
+
+        return 2 * x * dy, gradgrad
+
+    return x**2, grad
+
+
+def grad_signature_gradgrad(x):
+    with tf.GradientTape() as outer:
+        outer.watch(x)
+        (first,) = gradient(square_with_gradgrad, x)
+    outer.gradient(first, x)
+
+
+@pb.custom_gradient
+def product_with_one(a, b):
+    def grad(dy):
+        return dy * b
+
+    return a * b, grad
+
+
+def cotangent_count(x):
+    gradient(product_with_one, x, x + 1)
+
+
+@pb.custom_gradient
+def product_by_name(a, b):
+    def grad(dy):
+        return {"a": dy * b, "c": dy * a}
+
+    return a * b, grad
+
+
+def cotangent_count_unknown_name(x):
+    gradient(product_by_name, x, x + 1)
+
+
+@pb.custom_gradient
+def square_without_return(x):
+    def grad(dy):
+        print(dy)
+
+    return x**2, grad
+
+
+def cotangent_count_no_return(x):
+    gradient(square_without_return, x)
+
+
+def product(a, b):
+    return a * b
+
+
+def second(a, b):
+    return b
+
+
+product_of_partials = pb.elementwise(product, second)
+
+
+def cotangent_count_partials(x):
+    gradient(product_of_partials, x, x + 1)
+
+
+@pb.custom_gradient
+def add(x, bias):
+    def grad(dy):
+        return dy, dy
+
+    return x + bias, grad
+
+
+def cotangent_shape(x):
+    gradient(add, tf.ones([4, 3]), x)
+
+
+@pb.custom_gradient
+def square_summed(x):
+    def grad(dy):
+        return tf.reduce_sum(2 * x * dy)
+
+    return x**2, grad
+
+
+def cotangent_shape_summed(x):
+    gradient(square_summed, x)
+
+
+@pb.custom_gradient
+def turn(x):
+    def grad(dy):
+        return dy
+
+    return tf.transpose(x), grad
+
+
+def cotangent_shape_transposed(x):
+    gradient(turn, tf.stack([x, x]))
+
+
+@pb.custom_gradient
+def square_of_seven(x):
+    def grad(dy):
+        return tf.ones([7])
+
+    return x**2, grad
+
+
+def cotangent_shape_other(x):
+    gradient(square_of_seven, x)
+
+
+@pb.custom_gradient
+def wave(x):
+    def grad(dy):
+        return tf.complex(dy, dy)
+
+    return tf.sin(x), grad
+
+
+def cotangent_dtype(x):
+    gradient(wave, x)
+
+
+@pb.custom_gradient
+def square_in_words(x):
+    def grad(dy):
+        return "2x"
+
+    return x**2, grad
+
+
+def cotangent_dtype_no_number(x):
+    gradient(square_in_words, x)
+
+
+@tf.autograph.experimental.do_not_convert  # a converted copy has no source line of its own
+def scale_by(weight):
+    @pb.custom_gradient
+    def scale(x):
+        def grad(dy):
+            return dy * weight
+
+        return weight * x, grad
+
+    return scale
+
+
+def captured_tensor(x):
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = scale_by(2 * x)(tf.ones([3]))
+    tape.gradient(y, x)
+
+
+_weight = tf.Variable([1.0, 2.0, 3.0], name="weight")
+
+
+@pb.custom_gradient
+def scale_by_variable(x):
+    def grad(dy):
+        return dy * _weight
+
+    return _weight * x, grad
+
+
+def captured_variable(x):
+    gradient(scale_by_variable, x)
+
+
+@pb.custom_gradient
+def count(x):
+    def grad(dy):
+        return dy
+
+    return tf.cast(x, tf.int32), grad
+
+
+def output(x):
+    gradient(count, x)
+
+
+@pb.custom_gradient
+def kink_by_cond(x):
+    def grad(dy):
+        return dy
+
+    return tf.cond(x > 0, lambda: 2 * x, lambda: x), grad
+
+
+def vector_condition(x):
+    kink_by_cond(x)
+
+
+@pb.custom_gradient
+def kink_by_if(x):
+    y = x
+    if x > 0:
+        y = 2 * x
+
+    def grad(dy):
+        return dy
+
+    return y, grad
+
+
+def vector_condition_if(x):
+    kink_by_if(x)
+
+
+# ── what a rule is called with, and asked for ────────────────────────────────────────────────────────────
+
+
+@pb.custom_gradient
+def square(x):
+    def grad(dy):
+        return 2 * x * dy
+
+    return x**2, grad
+
+
+def no_tensor(x):
+    square(2)
+
+
+def unsupported_input(x):
+    square(tf.RaggedTensor.from_row_lengths(x, [1, 2]))
+
+
+def unsupported_input_dtype(x):
+    square(tf.bitcast(tf.zeros([3], tf.int8), tf.qint8))
+
+
+@pb.custom_gradient(order=1)
+def square_once(x):
+    def grad(dy):
+        return 2 * x * dy
+
+    return x**2, grad
+
+
+def second_order(x):
+    with tf.GradientTape() as outer:
+        outer.watch(x)
+        (first,) = gradient(square_once, x)
+    outer.gradient(first, x)
+
+
+@pb.custom_gradient(differs="the gradient is kept small")
+def calm(x):
+    def grad(dy):
+        return tf.clip_by_value(dy, -1.0, 1.0)
+
+    return tf.identity(x), grad
+
+
+def forward_mode(x):
+    with tf.autodiff.ForwardAccumulator(x, tf.ones_like(x)) as forward:
+        y = around(calm)(x)
+    forward.jvp(y)
+
+
+class OtherTensor(np.ndarray):
+    """Stands for the tensor of a second framework, until there is one."""
+
+
+class _Other:
+    name = "Other"
+
+
+hosts._roles[OtherTensor] = _Other()
+
+
+def host(x):
+    add(x, np.ones(3).view(OtherTensor))
+
+
+# name of the snapshot → what is raised, and by what; the first name of a class is its anchor
+CASES = {
+    "definition": (errors.DefinitionError, definition),
+    "definition-order": (errors.DefinitionError, definition_order),
+    "definition-partials": (errors.DefinitionError, definition_partials),
+    "missing-grad": (errors.MissingGradError, missing_grad),
+    "grad-signature": (errors.GradSignatureError, grad_signature),
+    "grad-signature-gradgrad": (errors.GradSignatureError, grad_signature_gradgrad),
+    "cotangent-count": (errors.CotangentCountError, cotangent_count),
+    "cotangent-count-unknown-name": (errors.CotangentCountError, cotangent_count_unknown_name),
+    "cotangent-count-no-return": (errors.CotangentCountError, cotangent_count_no_return),
+    "cotangent-count-partials": (errors.CotangentCountError, cotangent_count_partials),
+    "cotangent-shape": (errors.CotangentShapeError, cotangent_shape),
+    "cotangent-shape-summed": (errors.CotangentShapeError, cotangent_shape_summed),
+    "cotangent-shape-transposed": (errors.CotangentShapeError, cotangent_shape_transposed),
+    "cotangent-shape-other": (errors.CotangentShapeError, cotangent_shape_other),
+    "cotangent-dtype": (errors.CotangentDtypeError, cotangent_dtype),
+    "cotangent-dtype-no-number": (errors.CotangentDtypeError, cotangent_dtype_no_number),
+    "captured-tensor": (errors.CapturedTensorError, captured_tensor),
+    "captured-variable": (errors.CapturedVariableError, captured_variable),
+    "output": (errors.OutputError, output),
+    "vector-condition": (errors.VectorConditionError, vector_condition),
+    "vector-condition-if": (errors.VectorConditionError, vector_condition_if),
+    "no-tensor": (errors.NoTensorError, no_tensor),
+    "unsupported-input": (errors.UnsupportedInputError, unsupported_input),
+    "unsupported-input-dtype": (errors.UnsupportedInputError, unsupported_input_dtype),
+    "second-order": (errors.SecondOrderError, second_order),
+    "forward-mode": (errors.ForwardModeError, forward_mode),
+    "host": (errors.HostError, host),
+}
+
+# those that are raised when a rule is differentiated; a tape outside a tf.function must raise them too
+DIFFERENTIATED = [
+    "cotangent-count",
+    "cotangent-count-unknown-name",
+    "cotangent-count-no-return",
+    "cotangent-count-partials",
+    "cotangent-shape",
+    "cotangent-shape-summed",
+    "cotangent-shape-transposed",
+    "cotangent-shape-other",
+    "cotangent-dtype",
+    "cotangent-dtype-no-number",
+    "grad-signature",
+    "grad-signature-gradgrad",
+    "captured-variable",
+    "output",
+    "forward-mode",
+]
