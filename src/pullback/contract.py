@@ -43,9 +43,9 @@ def split(result: Any, rule: Rule) -> tuple[Any, Callable[..., Any]]:
         return outputs, result[-1]
     if isinstance(result, (tuple, list)) and result:
         last = result[-1]
-        found = "only `grad`" if callable(last) else f"{len(result)} values, the last a {type(last).__name__}"
+        found = "only `grad`" if callable(last) else f"{len(result)} values, the last {_kind(last)}"
     else:
-        found = "nothing" if result is None else f"a {type(result).__name__} alone"
+        found = "nothing" if result is None else f"{_kind(result)} alone"
     raise MissingGradError.about(
         rule.where,
         found=f"the body returned {found}",
@@ -372,6 +372,10 @@ def _expected_count(moving: Sequence[Slot]) -> str:
 
 def _tuple_of(moving: Sequence[Slot]) -> str:
     return ", ".join(f"d{slot.name}".replace("[", "_").replace("]", "") for slot in moving)
+
+
+def _kind(value: Any) -> str:
+    return f"a {type(value).__name__}" if isinstance(hosts.role(type(value)), Role) else "a tensor"
 
 
 def _name(function: Callable[..., Any]) -> str:

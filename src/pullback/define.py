@@ -14,7 +14,7 @@ from typing import Any, overload
 
 from pullback.call import Call
 from pullback.errors import DefinitionError
-from pullback.rule import EXACT, Intent, Rule, source_of
+from pullback.rule import EXACT, Intent, Rule, at, source_of
 
 Function = Callable[..., Any]
 
@@ -62,6 +62,7 @@ def custom_gradient(
 
 def _define(body: Function, *, order: int | None, like: Function | None, differs: str | None) -> Function:
     name = getattr(body, "__name__", type(body).__name__)
+    where = at(name, source_of(body))
     if not callable(body):
         raise DefinitionError.about(
             "custom_gradient",
@@ -71,7 +72,7 @@ def _define(body: Function, *, order: int | None, like: Function | None, differs
         )
     if order not in (None, 1):
         raise DefinitionError.about(
-            name,
+            where,
             found=f"order={order!r}",
             expected="order=1, or no order at all",
             why="higher orders are derived, or given by `gradgrad`; only the first can be made the last",
@@ -82,18 +83,18 @@ def _define(body: Function, *, order: int | None, like: Function | None, differs
             body=body,
             name=name,
             signature=inspect.signature(body),
-            intent=intent_of(name, like, differs),
+            intent=intent_of(where, like, differs),
             order=order,
             source=source_of(body),
         )
     )
 
 
-def intent_of(name: str, like: Function | None, differs: str | None) -> Intent:
+def intent_of(where: str, like: Function | None, differs: str | None) -> Intent:
     """Read the claim that a rule makes from the decorator's arguments."""
     if like is not None and differs is not None:
         raise DefinitionError.about(
-            name,
+            where,
             found="both like= and differs=",
             expected="one of them: a gradient is that of another function, or none at all",
             fix="keep like=, if there is such a function",
@@ -101,13 +102,13 @@ def intent_of(name: str, like: Function | None, differs: str | None) -> Intent:
     if like is not None:
         if not callable(like):
             raise DefinitionError.about(
-                name, found=f"like={like!r}", expected="a function", fix="like=tf.identity"
+                where, found=f"like={like!r}", expected="a function", fix="like=tf.identity"
             )
         return Intent("like", function=like)
     if differs is not None:
         if not isinstance(differs, str) or not differs.strip():
             raise DefinitionError.about(
-                name,
+                where,
                 found=f"differs={differs!r}",
                 expected="the reason, in words",
                 fix='differs="straight-through"',
@@ -134,6 +135,9 @@ def function_of(rule: Rule) -> Function:
         function.rule = dataclasses.replace(known, pushforward=push, memo={})  # type: ignore[attr-defined]
         return push
 
+    # `__wrapped__` would lead whoever looks for the true function, as tf.function does, past the rule.
+    del function.__wrapped__
+    function.__signature__ = rule.signature  # type: ignore[attr-defined]
     function.rule = rule  # type: ignore[attr-defined]
     function.pushforward = pushforward  # type: ignore[attr-defined]
     # AutoGraph must not convert this wrapper: the host converts the body itself, when a graph is built.

@@ -18,7 +18,7 @@ from pullback.define import function_of, intent_of
 from pullback.errors import CotangentCountError, CotangentShapeError, DefinitionError
 from pullback.hosts import Role
 from pullback.hosts.base import Host, show_shape
-from pullback.rule import Rule, source_of
+from pullback.rule import Rule, at, source_of
 
 Function = Callable[..., Any]
 
@@ -52,21 +52,22 @@ def elementwise(
     if function is None:
         return functools.partial(elementwise, partials=partials, like=like, differs=differs)
     name = getattr(function, "__name__", type(function).__name__)
+    where = at(name, source_of(function))
     listed = list(partials) if isinstance(partials, (list, tuple)) else [partials]
     if not callable(function) or not all(map(callable, listed)):
         raise DefinitionError.about(
             "elementwise",
-            found=f"function {function!r} and partials {partials!r}",
+            found=f"it was given a {type(function).__name__} and partials of type {type(partials).__name__}",
             expected="a function, and its partial derivatives: one function or a list of functions",
             fix="pb.elementwise(tf.sin, tf.cos)",
         )
     rule = Rule(
-        body=_body(function, partials, name),
+        body=_body(function, partials, where),
         name=name,
         signature=inspect.signature(function),
-        intent=intent_of(name, like, differs),
+        intent=intent_of(where, like, differs),
         source=source_of(function),
-        pushforward=_pushforward(function, partials, name),
+        pushforward=_pushforward(function, partials, where),
     )
     return function_of(rule)
 
@@ -88,28 +89,28 @@ def unbroadcast(dx: Any, *, like: Any) -> Any:
     return hosts.of(dx, "unbroadcast").unbroadcast(dx, like)
 
 
-def _body(function: Function, partials: Any, name: str) -> Function:
+def _body(function: Function, partials: Any, where: str) -> Function:
     @functools.wraps(function)
     def body(*args: Any, **kwargs: Any) -> Any:
         tensors = _tensors(args, kwargs)
-        host = hosts.of(tensors[0], name)
-        output = host.run(function, args, kwargs, name)
+        host = hosts.of(tensors[0], where)
+        output = host.run(function, args, kwargs, where)
 
         def grad(dy: Any) -> list[Any]:
-            found = _partials(partials, host, args, kwargs, output, name)
-            return [None if p is None else _cotangent(host, dy, p, x, name) for p, x in zip(found, tensors)]
+            found = _partials(partials, host, args, kwargs, output, where)
+            return [None if p is None else _cotangent(host, dy, p, x, where) for p, x in zip(found, tensors)]
 
         return output, grad
 
     return body
 
 
-def _cotangent(host: Host, dy: Any, partial: Any, x: Any, name: str) -> Any:
+def _cotangent(host: Host, dy: Any, partial: Any, x: Any, where: str) -> Any:
     product = dy * host.conjugate(partial)
     have, want = host.spec(product).shape, host.spec(dy).shape
     if have is not None and want is not None and len(have) != len(want):
         raise CotangentShapeError.about(
-            name,
+            where,
             found=f"a partial derivative has shape {show_shape(host.spec(partial).shape or ())}",
             expected=f"a shape that broadcasts to the output's {show_shape(want)}",
             fix="return the derivative element by element",
@@ -117,14 +118,14 @@ def _cotangent(host: Host, dy: Any, partial: Any, x: Any, name: str) -> Any:
     return host.unbroadcast(product, x)
 
 
-def _pushforward(function: Function, partials: Any, name: str) -> Function:
+def _pushforward(function: Function, partials: Any, where: str) -> Function:
     def pushforward(*everything: Any, **kwargs: Any) -> Any:
         # one tangent per tensor argument, then the arguments
         count = next(n for n in range(1, len(everything)) if n == _moving(everything[n:], kwargs))
         tangents, args = everything[:count], everything[count:]
-        host = hosts.of(tangents[0], name)
-        output = host.run(function, args, kwargs, name)
-        found = _partials(partials, host, args, kwargs, output, name)
+        host = hosts.of(tangents[0], where)
+        output = host.run(function, args, kwargs, where)
+        found = _partials(partials, host, args, kwargs, output, where)
         moved = [p * t for p, t in zip(found, tangents) if p is not None]
         return sum(moved, start=host.zeros(host.outline(output)))
 
@@ -140,7 +141,7 @@ def _moving(args: Sequence[Any], kwargs: dict[str, Any]) -> int:
 
 
 def _partials(
-    partials: Any, host: Host, args: Sequence[Any], kwargs: dict[str, Any], output: Any, name: str
+    partials: Any, host: Host, args: Sequence[Any], kwargs: dict[str, Any], output: Any, where: str
 ) -> list[Any]:
     """Evaluate the partial derivatives: one, or None, per tensor argument."""
     tensors = _tensors(args, kwargs)
@@ -148,11 +149,11 @@ def _partials(
     values: list[Any] = []
     for partial in listed:
         extra = {"output": output} if _names_output(partial) else {}
-        value = host.run(partial, args, {**kwargs, **extra}, name)
+        value = host.run(partial, args, {**kwargs, **extra}, where)
         values += value if isinstance(value, (list, tuple)) else [value]
     if len(values) != len(tensors):
         raise CotangentCountError.about(
-            name,
+            where,
             found=f"{len(values)} partial derivative{'' if len(values) == 1 else 's'}",
             expected=f"{len(tensors)}: one per tensor argument, None for one without",
             fix="return them as a tuple, in the order of the arguments",

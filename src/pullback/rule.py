@@ -102,7 +102,7 @@ class Rule:
     @functools.cached_property
     def where(self) -> str:
         """Name the user's function and its source line, as every error does."""
-        return f"{self.name} ({self.source})" if self.source else self.name
+        return at(self.name, self.source)
 
     def __repr__(self) -> str:
         parameters = ", ".join(self.signature.parameters)
@@ -116,10 +116,16 @@ class Rule:
         return f"<rule {' · '.join(parts)}>"
 
 
-def source_of(function: Callable[..., Any]) -> str:
-    """Give `file.py:line` of a function, or nothing when it has no Python source."""
-    code = getattr(inspect.unwrap(function), "__code__", None)
-    if code is None:
+def at(name: str, source: str) -> str:
+    """Name a function and where it stands."""
+    return f"{name} ({source})" if source else name
+
+
+def source_of(function: Any) -> str:
+    """Give `file.py:line` of a function, or nothing when it has no source of the user's."""
+    code = getattr(inspect.unwrap(function) if callable(function) else function, "__code__", None)
+    # A function inside a `tf.function` is compiled from a file of AutoGraph's, which the user never sees.
+    if code is None or "__autograph_generated_file" in code.co_filename:
         return ""
     return f"{os.path.basename(code.co_filename)}:{code.co_firstlineno}"
 

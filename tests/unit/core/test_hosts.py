@@ -33,5 +33,5 @@ def test_unbroadcast_works_on_numpy_beside_a_host():
 
 
 def test_unbroadcast_refuses_what_was_not_broadcast():
-    with pytest.raises(ValueError, match="cannot have been broadcast"):
+    with pytest.raises(pb.errors.CotangentShapeError, match="to which that of `like` broadcasts"):
         pb.unbroadcast(np.ones([4, 3]), like=np.zeros(2))

@@ -170,6 +170,27 @@ def test_a_pushforward_with_another_structure_is_refused():
         jvp(f, X, T)
 
 
+def test_a_pushforward_does_not_run_the_body_again():
+    runs = []
+
+    @pb.custom_gradient
+    def f(x):
+        runs.append(1)
+        noise = tf.random.uniform([3])
+
+        def grad(dy):
+            return dy
+
+        return x + noise, grad
+
+    @f.pushforward
+    def _(dx, x):
+        return dx
+
+    np.testing.assert_allclose(jvp(f, X, T), T)
+    assert len(runs) == 1
+
+
 @pb.custom_gradient
 def softplus(x):
     e = tf.exp(x)

@@ -162,6 +162,26 @@ def test_order_one_gives_the_first_and_refuses_the_second_derivative(where):
         SURROUNDINGS[where](first_only, X, 2)
 
 
+@surroundings
+@pytest.mark.parametrize("cut", [tf.stop_gradient, lambda c: tf.numpy_function(lambda v: v, [c], tf.float64)])
+def test_order_one_refuses_also_where_the_residual_is_cut_off(where, cut):
+    if where == "XLA":
+        cut = tf.stop_gradient  # XLA has no Python callbacks
+
+    @pb.custom_gradient(order=1)
+    def sine(x):
+        c = cut(tf.cos(x))
+
+        def grad(dy):
+            return dy * c
+
+        return tf.sin(x), grad
+
+    refusals = (pb.errors.SecondOrderError, tf.errors.InvalidArgumentError)
+    with pytest.raises(refusals, match="a second derivative was asked for"):
+        SURROUNDINGS[where](lambda x: x * sine(x), X, 2)
+
+
 def test_order_one_does_not_disturb_a_persistent_tape(wrap):
     with tf.GradientTape(persistent=True) as tape:
         tape.watch(X)

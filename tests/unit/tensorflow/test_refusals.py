@@ -110,9 +110,9 @@ def test_a_wrong_dtype(cotangent, message, wrap):
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        (lambda x: x * 2, "a .*Tensor alone"),
+        (lambda x: x * 2, "a tensor alone"),
         (lambda x: None, "nothing"),
-        (lambda x: (x, x), "2 values, the last a .*Tensor"),
+        (lambda x: (x, x), "2 values, the last a tensor"),
         (lambda x: (lambda dy: dy,), "only `grad`"),
     ],
     ids=["tensor", "nothing", "two tensors", "only grad"],

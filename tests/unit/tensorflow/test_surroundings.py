@@ -86,6 +86,27 @@ def test_a_wrong_shape_is_refused_where_only_the_run_knows_it():
         run(X[0], X[0])
 
 
+def test_a_rule_may_be_an_argument_of_a_function():
+    @tf.function
+    def apply(f, x):
+        return f(x)
+
+    with tf.GradientTape() as tape:
+        tape.watch(X)
+        y = apply(scaled, X)
+    np.testing.assert_allclose(tape.gradient(y, X), true_scaled(X), rtol=1e-4)
+
+
+def test_a_rule_without_a_module():
+    space = {"tf": tf, "pb": pb}
+    exec("f = pb.custom_gradient(lambda x: (x * 2, lambda dy: 7 * dy))", space)
+    space["f"].rule.body.__module__ = None
+    with tf.GradientTape() as tape:
+        tape.watch(X)
+        y = tf.function(lambda x: space["f"](x))(X)
+    np.testing.assert_allclose(tape.gradient(y, X), 7 * tf.ones_like(X))
+
+
 # ── AutoGraph ────────────────────────────────────────────────────────────────────────────────────────────
 
 

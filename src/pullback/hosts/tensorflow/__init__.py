@@ -13,8 +13,8 @@ from typing import Any
 import tensorflow as tf
 
 from pullback.cotangent import broadcast_axes
-from pullback.errors import UnsupportedInputError
-from pullback.hosts.base import Kind, Operation, Spec
+from pullback.errors import CotangentShapeError, UnsupportedInputError
+from pullback.hosts.base import Kind, Operation, Spec, show_shape
 from pullback.hosts.tensorflow import autograph, public, recording
 
 if recording.AVAILABLE:
@@ -152,7 +152,12 @@ class TensorFlowHost:
                 return cotangent
             axes = broadcast_axes(tuple(have), tuple(want))
             if axes is None:
-                raise ValueError(f"shape {tuple(want)} cannot have been broadcast to {tuple(have)}")
+                raise CotangentShapeError.about(
+                    "unbroadcast",
+                    found=f"dx has shape {show_shape(tuple(have))}, like has shape {show_shape(tuple(want))}",
+                    expected="a shape to which that of `like` broadcasts",
+                    fix="pass the input that was broadcast as like=",
+                )
             return tf.reshape(tf.reduce_sum(cotangent, axes), want)
         shape = tf.shape(like)
         axes = tf.raw_ops.BroadcastGradientArgs(s0=shape, s1=tf.shape(cotangent))[0]

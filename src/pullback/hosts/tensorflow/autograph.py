@@ -82,7 +82,9 @@ def _has_source(code: Any) -> bool:
 
 
 def _convertible(function: Callable[..., Any]) -> bool:
-    if hasattr(function, "autograph_info__") or getattr(function, "__module__", "").startswith("pullback."):
+    if hasattr(function, "autograph_info__") or (getattr(function, "__module__", None) or "").startswith(
+        "pullback."
+    ):
         return False
     code = getattr(inspect.unwrap(getattr(function, "func", function)), "__code__", None)
     return code is not None and _has_source(code)

@@ -13,7 +13,7 @@ from typing import Any
 import tensorflow as tf
 
 from pullback.errors import SecondOrderError
-from pullback.hosts.base import Cotangents, Operation, Pullback
+from pullback.hosts.base import Cotangents, Operation, Pullback, second_order_refused
 from pullback.hosts.tensorflow import captures, forward, recording
 
 
@@ -104,21 +104,22 @@ class _Backward:
 
     def forward(self, *tangents: Any) -> list[Any]:
         """Answer an accumulator."""
-        return forward.push(self.operation, self.current(), self.tensors, self.variables, tangents)
+        pull = self.pull if self.operation.has_pushforward else self.current()
+        return forward.push(self.operation, pull, self.tensors, self.variables, tangents)
 
 
 def next_order(operation: Operation, tensors: list[Any], cotangents: list[Any], got: Cotangents) -> list[Any]:
     """Put what is known of the next derivative on the cotangents that somebody records."""
     if operation.order == 1:
-        return forbid(operation, got.inputs)
+        return forbid(operation, tensors + cotangents, got.inputs)
     if got.second is None:
         return got.inputs
     given = iter(_apply_anywhere(operation.second(len(cotangents)), tensors + cotangents))
     return [None if cotangent is None else next(given) for cotangent in got.inputs]
 
 
-def forbid(operation: Operation, results: Sequence[Any]) -> list[Any]:
-    """Make a derivative of these results an error."""
+def forbid(operation: Operation, sources: list[Any], results: Sequence[Any]) -> list[Any]:
+    """Make a derivative of these results an error, also where the body cut them off from their sources."""
 
     def refuse(*_: Any) -> None:
         raise second_order_refused(operation)
@@ -129,18 +130,9 @@ def forbid(operation: Operation, results: Sequence[Any]) -> list[Any]:
         if result is not None:
             with recording.stop_recording():
                 copy = tf.identity(result)
-            recording.record_operation(f"{operation.name}_grad", [copy], [result], refuse, refuse)
+            recording.record_operation(f"{operation.name}_grad", [copy], [result, *sources], refuse, refuse)
         copies.append(copy)
     return copies
-
-
-def second_order_refused(operation: Operation) -> Exception:
-    return SecondOrderError.about(
-        operation.where,
-        found="a second derivative was asked for",
-        expected="first derivatives only: the rule says `order=1`",
-        fix="remove `order=1` if its second derivative can be derived, or return `dx, gradgrad` from `grad`",
-    )
 
 
 def densify(cotangents: Sequence[Any]) -> Sequence[Any]:

@@ -19,7 +19,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from pullback.hosts.base import Operation, Pullback
+from pullback.hosts.base import Operation, Pullback, second_order_refused
 from pullback.hosts.tensorflow import captures, eager, forward, recording, vectorized
 
 _gradients: weakref.WeakValueDictionary[str, Any] = weakref.WeakValueDictionary()
@@ -111,7 +111,7 @@ class Gradient:
         got = self.pull(dense, self.variables)
         inputs = got.inputs
         if self.operation.order == 1:
-            inputs = _forbid(self.operation, inputs)
+            inputs = _forbid(self.operation, self.tensors + dense, inputs)
         elif got.second is not None:
             given = iter(apply_second(self.operation.second(len(dense)), self.tensors + dense))
             inputs = [None if cotangent is None else next(given) for cotangent in inputs]
@@ -175,7 +175,7 @@ class _Refusal:
         self.operation = operation
 
     def by_tape(self, *_: Any) -> list[Any]:
-        raise eager.second_order_refused(self.operation)
+        raise second_order_refused(self.operation)
 
     forward = by_tape
 
@@ -187,14 +187,18 @@ class _Refusal:
 
         TensorFlow traces second derivatives ahead of need, for instance for a persistent tape.
         """
-        text = str(eager.second_order_refused(self.operation))
+        text = str(second_order_refused(self.operation))
         with tf.control_dependencies([tf.debugging.Assert(False, [text])]):
-            return [cotangent * float("nan") for cotangent in cotangents]
+            return [None if c is None else c * float("nan") for c in cotangents]
 
 
-def _forbid(operation: Operation, results: Sequence[Any]) -> list[Any]:
+def _forbid(operation: Operation, sources: list[Any], results: Sequence[Any]) -> list[Any]:
+    """Make a derivative of these results an error, also where the body cut them off from their sources."""
     graph = tf.compat.v1.get_default_graph()
-    return [None if r is None else attach(_Refusal(operation), [r], graph)[0] for r in results]
+    given = [result for result in results if result is not None]
+    smooth = [source for source in sources if operation.host.differentiable(source)]
+    guarded = iter(attach(_Refusal(operation), given + smooth, graph))
+    return [None if result is None else next(guarded) for result in results]
 
 
 def _transposing() -> bool:

@@ -10,8 +10,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from pullback.errors import SecondOrderError
-from pullback.hosts.base import Operation
+from pullback.hosts.base import Operation, second_order_refused
 
 
 def apply(operation: Operation, tensors: list[Any]) -> list[Any]:
@@ -44,12 +43,7 @@ def _forbidden(cotangent: Any, operation: Operation) -> Any:
     @tf.custom_gradient
     def refuse(cotangent: Any) -> Any:
         def grad(_: Any) -> Any:
-            raise SecondOrderError.about(
-                operation.where,
-                found="a second derivative was asked for",
-                expected="first derivatives only: the rule says `order=1`",
-                fix="remove `order=1`, or return `dx, gradgrad` from `grad`",
-            )
+            raise second_order_refused(operation)
 
         return tf.identity(cotangent), grad
 
