@@ -344,6 +344,20 @@ def test_a_function_in_a_function():
     np.testing.assert_allclose(tape.gradient(y, X), 2 * true_scaled(X), rtol=1e-4)
 
 
+def test_operations_of_every_kind_may_stand_in_a_body(pull):
+    @pb.custom_gradient
+    def shuffled(x):
+        y = tf.reshape(tf.transpose(x), [-1])
+
+        def grad(dy):
+            return 5 * tf.transpose(tf.reshape(dy, tf.reverse(tf.shape(x), [0])))
+
+        return tf.concat([y, y[:1]], 0)[:-1], grad
+
+    _, (dx,) = pull(shuffled, [X], [tf.range(6.0)])
+    np.testing.assert_allclose(dx, 5 * np.arange(6.0).reshape(3, 2).T)
+
+
 # ── cotangents ───────────────────────────────────────────────────────────────────────────────────────────
 
 

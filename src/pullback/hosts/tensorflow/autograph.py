@@ -43,9 +43,9 @@ def _trace(function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, 
     """Call a function while a graph is built, and look at the conditions it builds."""
     vectors = []
 
-    def look(op_type: str, inputs: Any, *_: Any, **__: Any) -> None:
+    def look(op_type: str | bytes, inputs: Any, *_: Any, **__: Any) -> None:
         # A graph takes a vector for a condition, and fails only when it runs.
-        if op_type in ("If", "StatelessIf") and inputs[0].shape.rank not in (0, None):
+        if op_type in ("If", "StatelessIf", b"If", b"StatelessIf") and inputs[0].shape.rank not in (0, None):
             vectors.append(op_type)
 
     converted = _convert(function) if _convertible(function) else function

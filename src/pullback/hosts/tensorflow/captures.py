@@ -48,8 +48,11 @@ class Ear:
         self._met: list[Any] = []
         self.random = False
 
-    def __call__(self, op_type: str, inputs: Any, attrs: Any, outputs: Any, *_: Any, **__: Any) -> None:
-        if "Random" in op_type and not op_type.startswith("Stateless"):
+    def __call__(
+        self, op_type: str | bytes, inputs: Any, attrs: Any, outputs: Any, *_: Any, **__: Any
+    ) -> None:
+        name = op_type.decode() if isinstance(op_type, bytes) else op_type  # both occur
+        if "Random" in name and not name.startswith("Stateless"):
             self.random = True
         for tensor in inputs:
             if isinstance(tensor, tf.Tensor) and id(tensor) not in self.inside:
