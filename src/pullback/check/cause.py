@@ -38,9 +38,18 @@ def search(evidence: Evidence) -> Match | None:
     """Ask every cause and give the first that fits."""
     for module in causes():
         found: Match | None = module.search(evidence)
-        if found is not None:
+        if found is not None and (not getattr(module, "CONFIRM", False) or confirmed(module, evidence)):
             return found
     return None
+
+
+def confirmed(module: ModuleType, evidence: Evidence) -> bool:
+    """Ask the same cause at another point: a coincidence of values does not repeat."""
+    other = evidence.elsewhere()
+    if other is None:
+        return True
+    again: Match | None = module.search(other) if other.wrong_inputs else None
+    return again is not None
 
 
 def listed(names: list[str]) -> str:

@@ -113,6 +113,9 @@ def with_cause(subject: Subject, finding: Finding, settings: Settings) -> Findin
         if small is not here:
             finding = replace(finding, inputs=small.inputs, cotangents=None)
             here = small
+        if finding.point.startswith("ax") and (match is None or match.slug == "constant-factor"):
+            # Right at the given shape, off by a factor at another: a size is written into the rule.
+            return replace(finding, verdict="note", sentence="a size seems to be written into the rule: it fits the given shapes only")
         if match is not None:
             finding = replace(finding, cause=match.slug, sentence=f"{match.sentence}{_at(finding)}", edit=match.edit, where=match.where)
         else:

@@ -60,7 +60,8 @@ def slopes_along(problem: Problem, u: Array, line: Line | None = None) -> Slopes
     slack = 8 * problem.unit * np.abs(problem.y) / h + 16 * problem.unit * size + 4 * np.sqrt(problem.unit) * size
     wide, narrow = np.abs(a1 - b1), np.abs(a2 - b2)
     apart = narrow > 1e-3 * size + 4 * slack
-    moving = np.maximum(np.abs(a1 - a2), np.abs(b1 - b2)) > 0.3 * size + 4 * slack
+    # A slope that grows as the step shrinks does not exist; one that shrinks is going to zero.
+    moving = np.maximum(np.abs(a2) - 1.3 * np.abs(a1), np.abs(b2) - 1.3 * np.abs(b1)) > 4 * slack
     kinked = apart & (narrow > 0.5 * wide) & ~moving
     broken = ~np.isfinite(size) | (apart & (narrow > 1.7 * wide)) | moving
     return Slopes(a2, b2, kinked, broken, slack)

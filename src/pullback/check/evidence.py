@@ -51,6 +51,7 @@ class Evidence:
     # Whether the body's gradient was confirmed at another point already; None asks here.
     trusted: bool | None = None
     cache: dict[bytes, Array] = field(default_factory=dict)
+    fresh: list[Evidence] | None = None
 
     def __post_init__(self) -> None:
         self.problem = Problem.of(self.subject)
@@ -199,9 +200,14 @@ class Evidence:
             claimed.append(self.problem.gradient(e))
         return np.stack(true), np.stack(claimed)
 
-    def elsewhere(self, seed: int = 0) -> Evidence | None:
+    def elsewhere(self) -> Evidence | None:
         """Gather the same evidence at another generic point, to break coincidences."""
-        rng = self.settings.rng(78, seed)
+        if not hasattr(self, "_elsewhere"):
+            self._elsewhere = self._gather_elsewhere()
+        return self._elsewhere
+
+    def _gather_elsewhere(self) -> Evidence | None:
+        rng = self.settings.rng(78)
         x = self.problem.x
         for draw in (signed(rng, x.size) * floor_of(x) * 16, x * rng.uniform(0.5, 1.5, x.size)):
             try:

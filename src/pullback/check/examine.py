@@ -45,9 +45,8 @@ def examine(subject: Subject, point: Point, rng: np.random.Generator, settings: 
     if outcome.reason == "nonfinite":
         if not subject.is_rule and outcome.edge:
             return replace(outcome, verdict="undecided")
-        if own and (outcome.edge or point.extreme) and both_nonfinite(subject, problem, outcome):
-            return replace(outcome, verdict="undecided")
-        return outcome
+        # A formula may have a hole at a point that nobody uses: worth a word, not a verdict.
+        return replace(outcome, verdict="undecided") if own else outcome
     if own and outcome.discrepancy < (EXTREME if point.extreme else OWN):
         return replace(outcome, verdict="undecided", reason="noise")
     return outcome
@@ -62,13 +61,6 @@ def screen(subject: Subject, problem: Problem, rng: np.random.Generator) -> tupl
         return False, None
     apart = disagreement(claimed, plain, problem.unit) & ~problem.still()
     return not apart.any() and bool(np.isfinite(claimed).all()), apart
-
-
-def both_nonfinite(subject: Subject, problem: Problem, outcome: Outcome) -> bool:
-    """Tell whether plain autodiff is no better, or is not to be had."""
-    v = outcome.cotangent
-    plain = None if v is None else body_gradient(subject, problem, v)
-    return plain is None or not np.isfinite(plain).all()
 
 
 def _symmetric_inputs(problem: Problem) -> list[int]:

@@ -10,6 +10,7 @@ from pullback.check.subject import Array
 
 SLUG = "broadcast-not-reduced"
 RANK = 85
+CONFIRM = True
 
 
 def search(evidence: Evidence) -> Match | None:

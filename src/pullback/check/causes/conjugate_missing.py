@@ -11,6 +11,7 @@ from pullback.check.subject import Array
 
 SLUG = "conjugate-missing"
 RANK = 35
+CONFIRM = True
 
 
 def conjugated(evidence: Evidence, v: Array) -> Array:

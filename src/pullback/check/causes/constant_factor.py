@@ -64,9 +64,11 @@ def search(evidence: Evidence) -> Match | None:
         return None
     # One number is a multiple of any other: only a second point tells a factor from a coincidence.
     other = evidence.elsewhere()
-    if other is not None and other.wrong_inputs:
+    if other is not None:
         again = [ratio_of(other, p) for p in evidence.wrong_inputs]
-        if any(a is None or abs(a - r) > 1e-4 * abs(r) for a, r in zip(again, ratios) if r is not None):
+        if not other.wrong_inputs or any(
+            a is None or abs(a - r) > 1e-4 * abs(r) for a, r in zip(again, ratios) if r is not None
+        ):
             return None
     elif sum(evidence.part(evidence.claimed[0], p).size for p in evidence.wrong_inputs) < 3:
         return None

@@ -8,6 +8,7 @@ from pullback.check.subject import Arrays
 
 SLUG = "inputs-swapped"
 RANK = 60
+CONFIRM = True
 
 
 def exchanged(evidence: Evidence, i: int, j: int) -> Arrays:

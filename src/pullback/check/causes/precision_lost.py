@@ -19,7 +19,7 @@ def search(evidence: Evidence) -> Match | None:
     t, c = np.stack(evidence.true), np.stack(evidence.claimed)
     used = np.abs(t) > 1e-3 * np.abs(t).max()
     relative = np.abs(c - t)[used] / np.abs(t[used])
-    if not relative.size or relative.max() > 2e-2:
+    if not relative.size or max(relative.max(), np.abs(c - t).max() / np.abs(t).max()) > 2e-2:
         return None
     for name, kind, limit in (("float16", np.float16, 2e-2), ("float32", np.float32, 1e-4)):
         with np.errstate(over="ignore"):

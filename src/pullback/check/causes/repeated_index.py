@@ -46,7 +46,7 @@ def search(evidence: Evidence) -> Match | None:
     shared = (true != 0).sum(0) > 1
     kept = (claimed != 0).sum(0) == 1
     same = np.abs(true - claimed) <= 1e-5 * np.abs(true).max()
-    selection = ((true != 0).sum(1) <= 1).all()
+    selection = ((true != 0).sum(1) <= 1).all() and np.allclose(true[true != 0], 1)
     if selection and shared.any() and (kept[shared]).all() and same[:, ~shared].all() and same[claimed != 0].all():
         return _match("where several outputs come from one entry")
     return None

@@ -19,9 +19,9 @@ def search(evidence: Evidence) -> Match | None:
         return None
     # Equal inputs can make another mistake look like a sign; another point tells.
     other = evidence.elsewhere()
-    if other is not None and other.wrong_inputs:
+    if other is not None:
         again = [ratio_of(other, p) for p in evidence.wrong_inputs]
-        if any(r is None or abs(r + 1) > 1e-4 for r in again):
+        if not other.wrong_inputs or any(r is None or abs(r + 1) > 1e-4 for r in again):
             return None
     names = listed([evidence.name(p) for p in evidence.wrong_inputs])
     return Match(SLUG, f"the gradient of {names} has the wrong sign", f"negate the gradient of {names}", names)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from pullback.check.cause import Match
+from pullback.check.causes.wrong_region import fresh
 from pullback.check.evidence import Evidence
 
 SLUG = "straight-through"
@@ -18,6 +19,8 @@ def search(evidence: Evidence) -> Match | None:
     if evidence.vs[0].shape != evidence.claimed[0].shape:
         return None
     if not all(np.all((c == v) | (c == 0)) for v, c in zip(evidence.vs, evidence.claimed)):
+        return None
+    if any(np.abs(t).max() > 0 for other in fresh(evidence) for t in other.true or []):
         return None
     return Match(
         SLUG,

@@ -13,6 +13,7 @@ from pullback.check.subject import Array
 
 SLUG = "transposed"
 RANK = 90
+CONFIRM = True
 
 
 def layouts(shape: tuple[int, ...]) -> Iterator[tuple[str, Callable[[Array], Array]]]:

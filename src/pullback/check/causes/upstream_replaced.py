@@ -12,6 +12,7 @@ from pullback.check.subject import Array
 
 SLUG = "upstream-replaced"
 RANK = 120
+CONFIRM = True
 
 
 def transforms(shape: tuple[int, ...]) -> Iterator[tuple[str, Callable[[Array], Array]]]:

@@ -7,6 +7,7 @@ from pullback.check.evidence import Evidence
 
 SLUG = "wrong-operand"
 RANK = 70
+CONFIRM = True
 
 
 def search(evidence: Evidence) -> Match | None:

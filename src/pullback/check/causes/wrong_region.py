@@ -27,8 +27,24 @@ def wrong_entries(evidence: Evidence, place: int) -> Array:
     return np.logical_or.reduce(masks)
 
 
+def relative_errors(evidence: Evidence, place: int) -> Array:
+    """Give the largest relative error of each entry over the cotangents."""
+    assert evidence.true is not None
+    found = []
+    for t, c in zip(evidence.true, evidence.claimed):
+        a, b = evidence.shaped(t, place), evidence.shaped(c, place)
+        found.append(np.abs(a - b) / np.maximum(np.maximum(np.abs(a), np.abs(b)), 1e-300))
+    return np.maximum.reduce(found)
+
+
 def fresh(evidence: Evidence) -> list[Evidence]:
-    """Gather evidence at wide points of the same shapes."""
+    """Gather evidence at wide points of the same shapes, once."""
+    if evidence.fresh is None:
+        evidence.fresh = _gather(evidence)
+    return evidence.fresh
+
+
+def _gather(evidence: Evidence) -> list[Evidence]:
     rng = evidence.settings.rng(79)
     x = evidence.problem.x
     found = []
@@ -38,7 +54,8 @@ def fresh(evidence: Evidence) -> list[Evidence]:
         elif i % 3 == 1:
             moved = x * rng.uniform(0.3, 1.7, x.size) + (x == 0) * rng.normal(size=x.size)
         else:
-            moved = rng.permutation(x) * rng.uniform(0.9, 1.1, x.size)
+            moved = rng.permutation(x)
+            moved = np.where(moved == 0, rng.normal(size=x.size), moved * rng.uniform(0.9, 1.1, x.size))
         try:
             other = Evidence(evidence.subject.at(evidence.problem.with_x(moved)), evidence.settings, evidence.order, evidence.autodiff)
         except Exception:  # outside the domain
@@ -169,6 +186,10 @@ def _region(evidence: Evidence, others: list[Evidence], p: int, right_elsewhere:
             return said
     pooled = np.concatenate([m.reshape(-1) for m in masks])
     if not 2 <= pooled.sum() <= pooled.size - 2:
+        return None
+    # An error that fades out is no branch: it only seems to end where it drops below the tolerance.
+    sizes = np.concatenate([relative_errors(e, p).reshape(-1) for e in (evidence, *others)])
+    if sizes[pooled].min() < 1e-3:
         return None
     for name, values in _features(evidence, others, p):
         found = stump(values, pooled)

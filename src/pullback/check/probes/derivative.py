@@ -46,6 +46,8 @@ def probe(subject: Subject, settings: Settings) -> list[Finding]:
         except Exception:  # a pullback that raises at a point nobody asked for
             continue
         tested += found.verdict == "right"
+        if found.reason == "nonfinite" and found.worst is not None and len(findings) < 2:
+            findings.append(Finding("derivative", "note", f"the gradient is not finite at a point of the checker's own ({point.label}), where the slope is", inputs=point.inputs))
         if found.verdict == "wrong":
             return [*findings, finding_of(subject, found, point, settings)]
     findings.append(Finding("derivative", "note", f"also right at {tested} points of the checker's own", point="own"))
