@@ -73,7 +73,7 @@ def definite(n, seed=0):
 
 
 def constant(values, dtype="float32"):
-    return tf.constant(values, dtype)
+    return tf.cast(tf.constant(values), dtype)
 
 
 def index(*values):

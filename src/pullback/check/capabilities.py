@@ -18,4 +18,25 @@ def capabilities(subject: Subject, findings: list[Finding], settings: Settings) 
     for f in findings:
         if f.probe in ("forward_mode", "compiled", "batching", "precision") and f.where:
             table[f.where] = f.reason
+    for name in ("float32", "float16", "bfloat16") if table["reverse"] == "yes" else ():
+        if name not in table:
+            table[name] = runs_in(subject, name)
+    if settings.export and subject.exports is not None:
+        table["export"] = "yes" if subject.exports() else "no"
     return table
+
+
+def runs_in(subject: Subject, name: str) -> str:
+    """Tell whether forward and pullback run in a dtype."""
+    if any(x.dtype.name == name for x, d in zip(subject.inputs, subject.differentiable) if d):
+        return "yes"
+    if subject.astype is None or any(x.dtype.kind == "c" for x in subject.inputs) and name != "float32":
+        return "untested"
+    other = subject.astype(name)
+    if other is None:
+        return "refused"
+    try:
+        other.pullback(other.inputs, other.forward(other.inputs))
+    except Exception:  # a rule may refuse a dtype in any way it likes
+        return "refused"
+    return "yes"

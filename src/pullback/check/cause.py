@@ -35,6 +35,20 @@ def causes() -> tuple[ModuleType, ...]:
 
 
 def search(evidence: Evidence) -> Match | None:
+    """Ask every cause for all wrong inputs together, then for each alone."""
+    found = ask(evidence)
+    if found is not None or len(evidence.wrong_inputs) < 2:
+        return found
+    matches = [m for m in (ask(evidence.only(place)) for place in evidence.wrong_inputs) if m is not None]
+    if not matches:
+        return None
+    first = matches[0]
+    said = "; ".join(dict.fromkeys(m.sentence for m in matches))
+    edits = "; ".join(dict.fromkeys(m.edit for m in matches))
+    return Match(first.slug, said, edits, ", ".join(m.where for m in matches))
+
+
+def ask(evidence: Evidence) -> Match | None:
     """Ask every cause and give the first that fits."""
     for module in causes():
         found: Match | None = module.search(evidence)

@@ -57,8 +57,11 @@ def check_subject(given: Subject, settings: Settings) -> Report:
     settings = replace(settings, shipped=unit)
     findings: list[Finding] = []
     for name, module in discovered().items():
-        if settings.probes is not None and name not in settings.probes:
+        asked = settings.probes is not None and name in settings.probes
+        if not asked and (settings.probes is not None or getattr(module, "ON_REQUEST", False)):
             continue
+        if getattr(module, "CAPABILITY", False) and not asked and any(f.verdict == "wrong" for f in findings):
+            continue  # what a wrong rule can do is of no use yet
         runs_shipped = getattr(module, "RUNS_SHIPPED", False)
         findings += module.probe(shipped if runs_shipped else subject, settings)
         if name == "determinism" and findings and findings[-1].cause in ("stateful-forward", "non-deterministic"):

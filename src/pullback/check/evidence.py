@@ -178,6 +178,18 @@ class Evidence:
             )
         ]
 
+    def only(self, place: int) -> Evidence:
+        """Look at one wrong input alone."""
+        view = Evidence(self.subject, self.settings, self.order, self.autodiff, self.cache, self.fresh)
+        view.__dict__["wrong_inputs"] = [place]
+        other = self.elsewhere()
+        if other is not None and place in other.wrong_inputs:
+            narrowed = Evidence(other.subject, other.settings, other.order, other.autodiff, other.cache)
+            narrowed.__dict__["wrong_inputs"] = [place]
+            other = narrowed
+        view._elsewhere = other
+        return view
+
     def explains(self, guess: list[Array | None], place: int, factor: float = 10.0) -> bool:
         """Tell whether guesses at the claim (one per cotangent) hold for one input."""
         return all(

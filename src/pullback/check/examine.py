@@ -46,7 +46,7 @@ def examine(subject: Subject, point: Point, rng: np.random.Generator, settings: 
         if not subject.is_rule and outcome.edge:
             return replace(outcome, verdict="undecided")
         # A formula may have a hole at a point that nobody uses: worth a word, not a verdict.
-        return replace(outcome, verdict="undecided") if own else outcome
+        return replace(outcome, verdict="undecided") if own and not plain_hole(subject, problem, outcome, point) else outcome
     if own and outcome.discrepancy < (EXTREME if point.extreme else OWN):
         return replace(outcome, verdict="undecided", reason="noise")
     return outcome
@@ -61,6 +61,14 @@ def screen(subject: Subject, problem: Problem, rng: np.random.Generator) -> tupl
         return False, None
     apart = disagreement(claimed, plain, problem.unit) & ~problem.still()
     return not apart.any() and bool(np.isfinite(claimed).all()), apart
+
+
+def plain_hole(subject: Subject, problem: Problem, outcome: Outcome, point: Point) -> bool:
+    """Tell whether the hole is at an ordinary value of an only input, and plain autodiff has none there."""
+    if outcome.edge or point.extreme or len(problem.chosen) > 1 or np.abs(problem.x).max() > 4 or outcome.cotangent is None:
+        return False
+    plain = body_gradient(subject, problem, outcome.cotangent)
+    return plain is not None and bool(np.isfinite(plain).all())
 
 
 def _symmetric_inputs(problem: Problem) -> list[int]:

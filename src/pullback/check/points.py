@@ -48,6 +48,10 @@ def promise(x: Array) -> str:
     return "free"
 
 
+def _promised(x: Array) -> str:
+    return promise(x.astype(np.complex128 if is_complex(x.dtype) else np.float64))
+
+
 def _ints(rng: np.random.Generator, x: Array, r: float) -> Array:
     return rng.integers(-3, 4, x.shape).astype(float)
 
@@ -96,6 +100,9 @@ DRAWS: dict[str, tuple[Draw, bool]] = {
     "wide": (_wide, False),
     "wide, again": (_wide, False),
     "wide, once more": (_wide, False),
+    "in (-5, 5)": (lambda rng, x, r: rng.uniform(-5, 5, x.shape), False),
+    "in (-5, 5), again": (lambda rng, x, r: rng.uniform(-5, 5, x.shape), False),
+    "in (-3, 3)": (lambda rng, x, r: rng.uniform(-3, 3, x.shape), False),
     "small integers": (_ints, False),
     "halves": (lambda rng, x, r: rng.integers(-4, 5, x.shape) / 2, False),
     "some zero": (_some_zero, False),
@@ -189,7 +196,7 @@ def own_points(subject: Subject, rng: np.random.Generator) -> Iterator[Point]:
                 alone = tuple(d if i == k else x for i, (d, x) in enumerate(zip(drawn, inputs)))
                 if finite(subject, alone) is not None:
                     yield Point(f"{label} in {subject.names[k]}", alone, extreme)
-    floats = [k for k in moving if is_real_or_complex(inputs[k].dtype)]
+    floats = [k for k in moving if is_real_or_complex(inputs[k].dtype) and _promised(inputs[k]) == "free"]
     if len(floats) > 1 and len({inputs[k].shape for k in floats}) == 1:
         same = tuple(inputs[floats[0]].astype(x.dtype) if i in floats else x for i, x in enumerate(inputs))
         if finite(subject, same) is not None:
@@ -223,7 +230,7 @@ def reshaped(subject: Subject, rng: np.random.Generator) -> Iterator[tuple[str, 
     for label, inputs in candidates[:6]:
         noisy = tuple(
             (x * rng.uniform(0.8, 1.2, x.shape)).astype(x.dtype)
-            if is_real_or_complex(x.dtype) and promise(x.astype(np.complex128 if is_complex(x.dtype) else float)) == "free"
+            if is_real_or_complex(x.dtype) and _promised(x) == "free"
             else x
             for x in inputs
         )

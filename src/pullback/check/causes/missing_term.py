@@ -26,7 +26,15 @@ def features(evidence: Evidence, place: int, v: Array) -> Iterator[tuple[str, Ar
     own: list[tuple[str, Array]] = [("1", np.ones(())), (name, x), (f"{name}²", x * x)]
     if y.shape == x.shape:
         own += [("y", y), ("y²", y * y), (f"{name}·y", x * y)]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        if y.shape == x.shape and x.ndim:
+            centred = x - x.mean(-1, keepdims=True)
+            own += [(f"y/{name}", y / x), (f"y²/{name}", y * y / x)]
+            own += [(f"y/({name} - mean)", y / centred), (f"y²/({name} - mean)", y * y / centred)]
+        elif y.ndim == 0:
+            own += [(f"{name}·y", x * y), (f"{name}/sum({name}²)", x / (x * x).sum()), (f"{name}·y/sum({name}²)", x * y / (x * x).sum())]
     own += [(n, a) for n, a in others if a.shape == x.shape] + [(f"{n}²", a * a) for n, a in others if a.shape == x.shape]
+    yield from products(name, x, d, y, others)
     axes = range(d.ndim)
     for count in range(d.ndim + 1):
         for over in combinations(axes, count):
@@ -45,6 +53,24 @@ def features(evidence: Evidence, place: int, v: Array) -> Iterator[tuple[str, Ar
                     except ValueError:
                         continue
                     yield (what if label == "1" else f"{label}·{what}"), term
+
+
+def products(name: str, x: Array, d: Array, y: Array, others: list[tuple[str, Array]]) -> Iterator[tuple[str, Array]]:
+    """Build terms with matrix products, in the shape of the input."""
+    if x.ndim == 2 and d.ndim == 2:
+        for n, a in [(name, x), ("y", y), *[o for o in others if o[1].ndim == 2]]:
+            for what, left, right in (
+                (f"dy @ {n}ᵀ", d, a.T), (f"{n}ᵀ @ dy", a.T, d), (f"dy @ {n}", d, a), (f"{n} @ dy", a, d),
+                (f"dyᵀ @ {n}", d.T, a), (f"{n} @ dyᵀ", a, d.T),
+            ):  # fmt: skip
+                if left.shape[1] == right.shape[0] and (left.shape[0], right.shape[1]) == x.shape:
+                    yield what, left @ right
+    if x.ndim == 1:
+        for n, a in others:
+            if a.ndim == 2 and d.size == 1:
+                for what, matrix in ((n, a), (f"{n}ᵀ", a.T)):
+                    if matrix.shape == (x.size, x.size):
+                        yield f"dy·{what} @ {name}", d.reshape(()) * (matrix @ x)
 
 
 def fitted(evidence: Evidence, place: int) -> dict[str, float]:
@@ -73,6 +99,16 @@ def search(evidence: Evidence) -> Match | None:
     names = listed([evidence.name(p) for p in wrong])
     if all(not any(evidence.part(c, p).any() for c in evidence.claimed) for p in wrong):
         return Match(SLUG, f"the gradient of {names} is zero: its derivative is missing", f"return the gradient of {names}", names)
+    for p in wrong:
+        shapes = evidence.problem.codomain.shapes
+        if shapes == (evidence.problem.domain.shapes[p],) and not np.iscomplexobj(evidence.array(p)):
+            with np.errstate(divide="ignore", invalid="ignore"):
+                slope = evidence.problem.y / evidence.part(evidence.problem.x, p)
+            if np.ptp(slope) and all(evidence.close(v * slope, evidence.part(c, p), 10) for v, c in zip(evidence.vs, evidence.claimed)):
+                return Match(
+                    SLUG, f"the gradient of {names} is dy·y/{evidence.name(p)}: of a product only one factor is differentiated",
+                    "add the term that differentiates the other factor", names,
+                )
     other = evidence.elsewhere()
     said = []
     if other is not None and other.true is not None:

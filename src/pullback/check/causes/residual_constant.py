@@ -6,7 +6,7 @@ from pullback.check.cause import Match, listed
 from pullback.check.evidence import Evidence
 
 SLUG = "residual-constant"
-RANK = 55
+RANK = 46
 
 
 def search(evidence: Evidence) -> Match | None:

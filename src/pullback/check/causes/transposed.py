@@ -12,7 +12,7 @@ from pullback.check.evidence import Evidence
 from pullback.check.subject import Array
 
 SLUG = "transposed"
-RANK = 90
+RANK = 56
 CONFIRM = True
 
 
@@ -51,6 +51,12 @@ def search(evidence: Evidence) -> Match | None:
     names = listed([evidence.name(p) for p in wrong])
     if len(said) == len(wrong):
         return Match(SLUG, f"the gradient of {names} is {said[0]}", f"undo it: the gradient of {names} comes out {said[0]}", names)
+    both = evidence.jacobians if len(wrong) == evidence.count else None
+    if both is not None and both[0].shape[0] == both[0].shape[1] > 1 and evidence.close(both[0].T, both[1], 10):
+        return Match(
+            SLUG, f"the gradient of {names} applies the Jacobian to `dy` instead of its transpose",
+            "transpose the linear map: a scan runs the other way, a permutation is inverted, a matrix is transposed", names,
+        )
     inputs = evidence.subject.inputs
     for k, x in enumerate(inputs):
         if x.ndim >= 2 and x.shape[-1] == x.shape[-2]:

@@ -11,7 +11,7 @@ from pullback.check.evidence import Evidence
 from pullback.check.subject import Array
 
 SLUG = "upstream-replaced"
-RANK = 120
+RANK = 57
 CONFIRM = True
 
 

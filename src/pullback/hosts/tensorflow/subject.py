@@ -69,6 +69,18 @@ def _optional(value: Any) -> Array | None:
 
 
 @contextlib.contextmanager
+def quiet() -> Iterator[None]:
+    """Keep TensorFlow's log from advising on retracing: the checker compiles many functions once each."""
+    logger = tf.get_logger()
+    level = logger.level
+    logger.setLevel("ERROR")
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
+
+
+@contextlib.contextmanager
 def bypassed() -> Iterator[list[str]]:
     """Run rules as their plain bodies; the list collects the names of the rules met."""
     met: list[str] = []
@@ -200,6 +212,8 @@ class _Adapter:
             for s, t, d in zip(self.sources(tensors), tangents, self.differentiable)
             if d
         ]
+        if any(not p.dtype.is_floating for p, _ in pairs):
+            raise TypeError("TensorFlow's forward mode takes floating tensors only")
         with tf.autodiff.ForwardAccumulator([p for p, _ in pairs], [t for _, t in pairs]) as accumulator:
             outputs = self.call(self.function, tensors)
         return tuple(_optional(accumulator.jvp(o)) for o in outputs)
@@ -212,7 +226,8 @@ class _Adapter:
             outputs = self.call(self.function, tensors)
         rows = []
         for output in outputs:
-            found = iter(tape.jacobian(output, sources))
+            with quiet():
+                found = iter(tape.jacobian(output, sources))
             rows.append(tuple(_optional(next(found)) if d else None for d in self.differentiable))
         return tuple(rows)
 
@@ -233,10 +248,12 @@ class _Adapter:
             return list(tape.gradient(outputs, sources, output_gradients=cotangents))
 
         def forward(inputs: Arrays) -> Arrays:
-            return tuple(_array(o) for o in run(self.split(inputs)))
+            with quiet():
+                return tuple(_array(o) for o in run(self.split(inputs)))
 
         def pullback(inputs: Arrays, cotangents: Arrays) -> Cotangents:
-            found = iter(grads(self.split(inputs), [tf.constant(c) for c in cotangents]))
+            with quiet():
+                found = iter(grads(self.split(inputs), [tf.constant(c) for c in cotangents]))
             return tuple(_optional(next(found)) if d else None for d in self.differentiable)
 
         return forward, pullback
