@@ -10,14 +10,14 @@ WRONG, RIGHT = discover()
 tf.config.threading.set_intra_op_parallelism_threads(1)
 
 
-@pytest.mark.parametrize("case", WRONG.values(), ids=WRONG)
+@pytest.mark.parametrize("case", list(WRONG.values()), ids=list(WRONG))
 def test_a_wrong_rule_is_caught_and_named(case):
     report = check(case.function, *case.at, seed=1)
     assert report.verdict == "wrong"
     assert case.causes & set(report.causes) or not case.causes and not report.causes, (report.causes, [f.sentence for f in report.failures])
 
 
-@pytest.mark.parametrize("case", RIGHT.values(), ids=RIGHT)
+@pytest.mark.parametrize("case", list(RIGHT.values()), ids=list(RIGHT))
 def test_a_right_rule_is_not_called_wrong(case):
     report = check(case.function, *case.at, seed=2)
     assert report.verdict != "wrong", [f.sentence for f in report.failures]

@@ -14,7 +14,7 @@ def capabilities(subject: Subject, findings: list[Finding], settings: Settings) 
     if subject.order == 1 or any(f.reason == "refused" for f in second):
         table["second order"] = "refused"
     elif second:
-        table["second order"] = "no" if second[0].verdict == "wrong" else "yes" if second[0].reason == "right" else "undecided"
+        table["second order"] = "no" if second[0].verdict == "wrong" or second[0].reason == "no" else "yes" if second[0].reason == "right" else "undecided"
     for f in findings:
         if f.probe in ("forward_mode", "compiled", "batching", "precision") and f.where:
             table[f.where] = f.reason

@@ -49,11 +49,14 @@ class Subject:
     jacobian: Callable[[Arrays], tuple[tuple[Array | None, ...], ...]] | None = None
     variants: Mapping[str, tuple[Forward, Pullback]] = field(default_factory=dict)
     exports: Callable[[], bool] | None = None
+    # Tells whether the gradient runs through code that the host cannot see into.
+    opaque: Callable[[], bool] | None = None
     astype: Callable[[str], Subject | None] | None = None
     intent: Intent = EXACT
     order: int | None = None
     is_rule: bool = False
-    opaque: bool = False
+    # A function of the host itself: nobody who checks it can mend it.
+    is_builtin: bool = False
     forward_mode_claimed: bool = False
     captured: tuple[str, ...] = ()
     source: str = ""

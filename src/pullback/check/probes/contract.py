@@ -34,7 +34,7 @@ def look(subject: Subject, settings: Settings, label: str, original: Arrays = ()
     except Exception as error:  # a user's pullback may fail in any way it likes
         return [
             Finding(
-                "contract", "wrong", f"the pullback raises {type(error).__name__}: {str(error).splitlines()[0][:200] if str(error) else ''}",
+                "contract", "wrong" if subject.is_rule else "undecided", f"the pullback raises {type(error).__name__}: {str(error).splitlines()[0][:200] if str(error) else ''}",
                 "pullback-raises", point=label, inputs=subject.inputs, cotangents=given,
             )
         ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from pullback.check.examine import examine
@@ -33,6 +35,8 @@ def probe(subject: Subject, settings: Settings) -> list[Finding]:
         outcome = examine(subject, Point("given", subject.inputs), settings.rng(4), settings, own=False)
     except ShapeMismatchError:
         return []  # the contract probe says so
+    except Exception as error:  # a pullback that raises: the contract probe says so too
+        return [Finding("derivative", "undecided", f"no gradient: {type(error).__name__}", reason="no gradient")]
     first = finding_of(subject, outcome, Point("given", subject.inputs), settings)
     if outcome.verdict == "wrong" or not settings.own_points:
         return [first]
@@ -48,6 +52,9 @@ def probe(subject: Subject, settings: Settings) -> list[Finding]:
         tested += found.verdict == "right"
         if found.reason == "nonfinite" and found.worst is not None and len(findings) < 2:
             findings.append(Finding("derivative", "note", f"the gradient is not finite at a point of the checker's own ({point.label}), where the slope is", inputs=point.inputs))
+        if found.verdict == "wrong" and subject.is_builtin:
+            sentence = f"the host's own gradient is wrong at a point of the checker's own ({point.label})"
+            return [*findings, replace(finding_of(subject, found, point, settings), verdict="note", sentence=sentence)]
         if found.verdict == "wrong":
             return [*findings, finding_of(subject, found, point, settings)]
     findings.append(Finding("derivative", "note", f"also right at {tested} points of the checker's own", point="own"))

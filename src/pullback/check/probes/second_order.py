@@ -13,6 +13,8 @@ from pullback.check.settings import Settings
 from pullback.check.subject import Subject
 
 RANK = 50
+# A wrong first order says all there is to say.
+CAPABILITY = True
 
 
 def probe(subject: Subject, settings: Settings) -> list[Finding]:
@@ -34,6 +36,8 @@ def probe(subject: Subject, settings: Settings) -> list[Finding]:
         return []
     if outcome.verdict != "wrong":
         return [Finding("second_order", "note", f"second order {outcome.verdict}", reason=outcome.verdict, resolution=None if not np.isfinite(outcome.resolution) else float(outcome.resolution))]
+    if subject.opaque is not None and subject.opaque():
+        return [Finding("second_order", "note", "no second derivative: the gradient runs through Python code", reason="no")]
     worst = outcome.worst
     return [
         Finding(

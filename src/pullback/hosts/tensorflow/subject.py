@@ -258,6 +258,22 @@ class _Adapter:
 
         return forward, pullback
 
+    def opaque(self) -> bool:
+        """Look for Python callbacks in the traced gradient."""
+
+        def grads(*tensors: tf.Tensor) -> list[Any]:
+            with tf.GradientTape() as tape:
+                watched = [t for t in tensors if t.dtype.is_floating or t.dtype.is_complex]
+                tape.watch(watched)
+                outputs = self.call(self.function, list(tensors))
+            return [g for g in tape.gradient(outputs, watched) if g is not None]
+
+        try:
+            graph = tf.function(grads, autograph=False).get_concrete_function(*self.tensors).graph
+        except Exception:  # what cannot be traced is not opaque for that reason
+            return False
+        return any("PyFunc" in op.type for op in graph.get_operations())
+
     def astype(self, name: str) -> Subject | None:
         real = tf.as_dtype(name)
         wide = {"float64": tf.complex128, "float32": tf.complex64}.get(name)
@@ -357,11 +373,12 @@ class _Adapter:
             pushforward=self.pushforward,
             jacobian=self.jacobian,
             variants={"tf.function": self.compiled(False), "XLA": self.compiled(True)},
+            opaque=self.opaque,
             astype=self.astype,
             intent=intent,
             order=self.rule.order if self.rule is not None else None,
             is_rule=is_rule,
-            opaque=False,
+            is_builtin=str(getattr(self.function, "__module__", "")).startswith(("tensorflow", "keras")),
             forward_mode_claimed=self.rule is not None,
             captured=_captured(self.function),
             source=self.rule.source if self.rule is not None else source_of(self.function) if inspect.isroutine(self.function) else "",
