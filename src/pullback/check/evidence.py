@@ -190,6 +190,13 @@ class Evidence:
         view._elsewhere = other
         return view
 
+    def unmoved(self, place: int) -> bool:
+        """Tell whether the claim for an input does not depend on the inputs at all."""
+        other = self.elsewhere()
+        if other is None:
+            return False
+        return self.close(self.part(other.problem.gradient(self.vs[0]), place), self.part(self.claimed[0], place))
+
     def explains(self, guess: list[Array | None], place: int, factor: float = 10.0) -> bool:
         """Tell whether guesses at the claim (one per cotangent) hold for one input."""
         return all(

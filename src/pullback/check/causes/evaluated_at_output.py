@@ -30,7 +30,8 @@ def search(evidence: Evidence) -> Match | None:
 def compare(evidence: Evidence) -> Match | None:
     """Set the output in place of each input, in the truth and in the claim."""
     wrong = evidence.wrong_inputs
-    if evidence.true is None or not wrong:
+    # A claim that no input moves is evaluated nowhere.
+    if evidence.true is None or not wrong or any(evidence.unmoved(p) for p in wrong):
         return None
     inputs = evidence.subject.inputs
     for y in evidence.outputs:

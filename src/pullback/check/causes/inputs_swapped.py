@@ -37,6 +37,8 @@ def search(evidence: Evidence) -> Match | None:
                 for c, t in zip(evidence.claimed, true)
             ):
                 return Match(SLUG, f"the gradients of `{a}` and `{b}` are exchanged", f"return the gradient of `{a}` first, then that of `{b}`")
+            if any(evidence.unmoved(p) for p in wrong):
+                continue
             values = exchanged(evidence, i, j)
             guess = [evidence.true_at(values, v) for v in evidence.vs]
             if all(evidence.explains(guess, p) for p in wrong):

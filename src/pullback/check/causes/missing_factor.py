@@ -29,6 +29,8 @@ def factors(evidence: Evidence, place: int) -> Iterator[tuple[str, Array]]:
             wide = y if y.shape in (x.shape, ()) else y[..., None]
             yield name, wide
             yield f"the square of {name}", wide * wide
+            with np.errstate(over="ignore"):
+                yield f"the exponential of {name}", np.exp(wide)
 
 
 def search(evidence: Evidence) -> Match | None:

@@ -58,6 +58,16 @@ def search(evidence: Evidence) -> Match | None:
             "transpose the linear map: a scan runs the other way, a permutation is inverted, a matrix is transposed", names,
         )
     inputs = evidence.subject.inputs
+    for k in evidence.problem.chosen:
+        for axis in range(inputs[k].ndim):
+            turned = tuple(np.ascontiguousarray(np.flip(a, axis)) if i == k else a for i, a in enumerate(inputs))
+            guess = [evidence.true_at(turned, v) for v in evidence.vs] if inputs[k].shape[axis] > 1 else []
+            if guess and all(evidence.explains(guess, p) for p in wrong):
+                name = evidence.subject.names[k]
+                return Match(
+                    SLUG, f"the gradient of {names} is right for `{name}` reversed along axis {axis}",
+                    f"reverse `{name}` along axis {axis} in the gradient", names,
+                )
     for k, x in enumerate(inputs):
         if x.ndim >= 2 and x.shape[-1] == x.shape[-2]:
             turned = tuple(np.ascontiguousarray(np.swapaxes(a, -1, -2)) if i == k else a for i, a in enumerate(inputs))

@@ -13,7 +13,7 @@ CONFIRM = True
 def search(evidence: Evidence) -> Match | None:
     """Ask for the truth with one input's value put in place of another's."""
     wrong = evidence.wrong_inputs
-    if evidence.true is None or not wrong:
+    if evidence.true is None or not wrong or any(evidence.unmoved(p) for p in wrong):
         return None
     inputs, chosen = evidence.subject.inputs, evidence.problem.chosen
     for i in chosen:

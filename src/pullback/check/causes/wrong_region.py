@@ -191,11 +191,12 @@ def _region(evidence: Evidence, others: list[Evidence], p: int, right_elsewhere:
     sizes = np.concatenate([relative_errors(e, p).reshape(-1) for e in (evidence, *others)])
     if sizes[pooled].min() < 1e-3:
         return None
-    for name, values in _features(evidence, others, p):
-        found = stump(values, pooled)
-        if found is not None:
-            return described(name, found)
-    return None
+    fits = [(name, stump(values, pooled)) for name, values in _features(evidence, others, p)]
+    kept = [(name, found) for name, found in fits if found is not None]
+    if not kept:
+        return None
+    # A single bound is a better reason than an interval.
+    return described(*min(kept, key=lambda fit: np.isfinite(fit[1][1:]).sum() if fit[1][0] == "in" else 0))
 
 
 def _features(evidence: Evidence, others: list[Evidence], p: int) -> list[tuple[str, Array]]:
@@ -208,7 +209,8 @@ def _features(evidence: Evidence, others: list[Evidence], p: int) -> list[tuple[
     for q in range(evidence.count):
         if q != p and evidence.array(q).shape == shape and not np.iscomplexobj(evidence.array(q)):
             b = np.concatenate([e.shaped(e.problem.x, q).reshape(-1) for e in every])
-            found += [(evidence.name(q), b), (f"{name} - {evidence.name(q)}", flat - b), (f"|{evidence.name(q)}|", np.abs(b)),
+            found += [(evidence.name(q), b), (f"{name} - {evidence.name(q)}", flat - b),
+                      (f"|{name} - {evidence.name(q)}|", np.abs(flat - b)), (f"|{evidence.name(q)}|", np.abs(b)),
                       (f"|{name}| - |{evidence.name(q)}|", np.abs(flat) - np.abs(b))]  # fmt: skip
     for k, y in enumerate(evidence.outputs):
         if y.shape == shape and not np.iscomplexobj(y):
