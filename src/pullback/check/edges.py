@@ -57,7 +57,7 @@ def slopes_along(problem: Problem, u: Array, line: Line | None = None) -> Slopes
     if not np.isfinite(a2).any():
         return None
     size = np.maximum(np.abs(a2), np.abs(b2))
-    slack = 8 * problem.unit * np.abs(problem.y) / h + 16 * problem.unit * size + 4 * np.sqrt(problem.unit) * size
+    slack = 3 * problem.unit * np.abs(problem.y) / h + np.sqrt(problem.unit) * size
     wide, narrow = np.abs(a1 - b1), np.abs(a2 - b2)
     apart = narrow > 1e-3 * size + 4 * slack
     # A slope that grows as the step shrinks does not exist; one that shrinks is going to zero.

@@ -47,6 +47,8 @@ def examine(subject: Subject, point: Point, rng: np.random.Generator, settings: 
             return replace(outcome, verdict="undecided")
         # A formula may have a hole at a point that nobody uses: worth a word, not a verdict.
         return replace(outcome, verdict="undecided") if own and not plain_hole(subject, problem, outcome, point) else outcome
+    if own and point.extreme and problem.unit > 1e-12:
+        return replace(outcome, verdict="undecided", reason="noise")
     if own and outcome.discrepancy < (EXTREME if point.extreme else OWN):
         return replace(outcome, verdict="undecided", reason="noise")
     return outcome

@@ -162,7 +162,8 @@ def _draw(rng: np.random.Generator, x: Array, label: str) -> Array:
     if is_complex(x.dtype):
         imaginary = draw(rng, work.imag, r)
         return (draw(rng, work.real, r) + 1j * imaginary).astype(x.dtype)
-    return draw(rng, work, r).astype(x.dtype)
+    with np.errstate(over="ignore"):
+        return draw(rng, work, r).astype(x.dtype)
 
 
 def _indices(rng: np.random.Generator, x: Array, label: str) -> Array:

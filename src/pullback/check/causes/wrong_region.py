@@ -189,7 +189,7 @@ def _region(evidence: Evidence, others: list[Evidence], p: int, right_elsewhere:
         return None
     # An error that fades out is no branch: it only seems to end where it drops below the tolerance.
     sizes = np.concatenate([relative_errors(e, p).reshape(-1) for e in (evidence, *others)])
-    if sizes[pooled].min() < 1e-3:
+    if sizes[pooled].min() < 1e-2:
         return None
     fits = [(name, stump(values, pooled)) for name, values in _features(evidence, others, p)]
     kept = [(name, found) for name, found in fits if found is not None]
