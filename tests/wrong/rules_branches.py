@@ -67,7 +67,9 @@ def row_max_to_each_tie(x):
     return y[:, 0], lambda d: d[:, None] * tf.cast(x == y, x.dtype)
 
 
-@wrong(REGION, at=(constant([1.0, 2.0, 3.0]), constant([1.0, 1.0, 3.0])), harmless=(normal(4), normal(4, seed=1)))
+@wrong(
+    REGION, at=(constant([1.0, 2.0, 3.0]), constant([1.0, 1.0, 3.0])), harmless=(normal(4), normal(4, seed=1))
+)
 def maximum_to_both_at_ties(a, b):
     return tf.maximum(a, b), lambda d: (tf.where(a >= b, d, 0 * d), tf.where(b >= a, d, 0 * d))
 
@@ -87,12 +89,16 @@ def guarded_root_double_where(x):
 @wrong("nonfinite", at=(constant([1.0, 0.0, 2.0]),), harmless=(P,))
 def sinc_nan_at_zero(x):
     safe = tf.where(x == 0, tf.ones_like(x), x)
-    return tf.where(x == 0, tf.ones_like(x), tf.sin(safe) / safe), lambda d: d * (x * tf.cos(x) - tf.sin(x)) / (x * x)
+    return tf.where(
+        x == 0, tf.ones_like(x), tf.sin(safe) / safe
+    ), lambda d: d * (x * tf.cos(x) - tf.sin(x)) / (x * x)
 
 
 @wrong("nonfinite", at=(constant([1.0, 100.0, 2.0], "float64"),), harmless=(P,))
 def softplus_overflow(x):
-    return tf.math.softplus(x), lambda d: d * tf.exp(x * 9) / (1 + tf.exp(x * 9)) * 0 + d * tf.exp(x) / (1 + tf.exp(x))
+    return tf.math.softplus(
+        x
+    ), lambda d: d * tf.exp(x * 9) / (1 + tf.exp(x * 9)) * 0 + d * tf.exp(x) / (1 + tf.exp(x))
 
 
 @wrong(REGION, at=(constant([1.0, 0.0, 2.0]),), harmless=(P,))
@@ -140,8 +146,12 @@ def clip_lower_bound_forgotten(x):
 
 @wrong(REGION, at=(constant([-3.0, -1.0, 0.5, 2.0]),), harmless=(P,))
 def selu_wrong_alpha(x):
-    return tf.nn.selu(x), lambda d: d * tf.where(
-        x > 0, tf.cast(1.0507009873554805, x.dtype), tf.cast(1.67326324, x.dtype) * tf.exp(x)
+    return (
+        tf.nn.selu(x),
+        lambda d: (
+            d
+            * tf.where(x > 0, tf.cast(1.0507009873554805, x.dtype), tf.cast(1.67326324, x.dtype) * tf.exp(x))
+        ),
     )
 
 
@@ -253,7 +263,9 @@ def log_sigmoid(x):
 @right(at=(constant([1.0, 0.0, 2.0]),))
 def x_log_x(x):
     safe = tf.where(x > 0, x, tf.ones_like(x))
-    return tf.where(x > 0, x * tf.math.log(safe), tf.zeros_like(x)), lambda d: tf.where(x > 0, d * (tf.math.log(safe) + 1), 0 * d)
+    return tf.where(x > 0, x * tf.math.log(safe), tf.zeros_like(x)), lambda d: tf.where(
+        x > 0, d * (tf.math.log(safe) + 1), 0 * d
+    )
 
 
 @right(at=(constant([3.0, 0.0, 2.0]),))

@@ -116,7 +116,12 @@ def gather_columns_overwrites(x, i):
     return tf.gather(x, i, axis=1), grad
 
 
-@wrong("repeated-index", "missing-term", at=(normal(5), index(0, 1, 1, 3)), harmless=(normal(5), index(0, 1, 2, 3)))
+@wrong(
+    "repeated-index",
+    "missing-term",
+    at=(normal(5), index(0, 1, 1, 3)),
+    harmless=(normal(5), index(0, 1, 2, 3)),
+)
 def embedding_mean_per_index(x, i):
     n = tf.shape(x)[0]
     count = tf.math.unsorted_segment_sum(tf.ones_like(i), i, n)
@@ -152,7 +157,10 @@ def reciprocal_unconjugated(z):
 
 @wrong("transposed", "upstream-replaced", at=(normal(3), normal(3, seed=1)))
 def outer_product_exchanged(a, b):
-    return a[:, None] * b[None, :], lambda d: (tf.linalg.matvec(d, b, transpose_a=True), tf.linalg.matvec(d, a))
+    return a[:, None] * b[None, :], lambda d: (
+        tf.linalg.matvec(d, b, transpose_a=True),
+        tf.linalg.matvec(d, a),
+    )
 
 
 @wrong("transposed", at=(normal(3, 4), normal(4, 3, seed=1)))
@@ -203,7 +211,14 @@ def norm_constant_residual(x):
     return y, lambda d: d * x / k
 
 
-@wrong("residual-constant", "upstream-ignored", "missing-factor", "missing-term", "constant-factor", at=(normal(5),))
+@wrong(
+    "residual-constant",
+    "upstream-ignored",
+    "missing-factor",
+    "missing-term",
+    "constant-factor",
+    at=(normal(5),),
+)
 def second_rule_ignores_upstream(x):
     @tf.custom_gradient
     def first(z, d):
@@ -224,7 +239,11 @@ def mean_over_wrong_count(a, b):
     return mean(tf.square(a - b)), lambda d: (2 * d * (a - b) / n, -2 * d * (a - b) / n)
 
 
-@wrong("wrong-region", at=(constant([0.5, -1.0, 0.2, -2.0]), constant([2.0, 3.0, 3.0, 2.0])), harmless=(positive(4), positive(4)))
+@wrong(
+    "wrong-region",
+    at=(constant([0.5, -1.0, 0.2, -2.0]), constant([2.0, 3.0, 3.0, 2.0])),
+    harmless=(positive(4), positive(4)),
+)
 def absolute_power_without_sign(x, p):
     y = tf.pow(tf.abs(x), p)
     safe = tf.where(x == 0, tf.ones_like(x), tf.abs(x))
@@ -284,8 +303,10 @@ def batch_norm(x, gamma, beta):
     s = tf.sqrt(tf.math.reduce_variance(x, 0) + c(1e-3, x))
     h = (x - m) / s
     return h * gamma + beta, lambda d: (
-        gamma / s * (d - mean(d, 0) - h * mean(d * h, 0)), total(d * h, 0), total(d, 0)
-    )  # fmt: skip
+        gamma / s * (d - mean(d, 0) - h * mean(d * h, 0)),
+        total(d * h, 0),
+        total(d, 0),
+    )
 
 
 @right(at=(normal(4), normal(4, seed=1)))

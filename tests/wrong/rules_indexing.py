@@ -72,7 +72,9 @@ def segment_mean_without_count(x, s):
 @wrong("wrong-region", "missing-term", at=(constant([[1.0, 5.0, 2.0], [7.0, 3.0, 4.0]]),))
 def top_value_of_first_row_only(x):
     y, i = tf.math.top_k(x, 1)
-    return y[:, 0], lambda d: tf.one_hot(i[:, 0], 3, dtype=x.dtype) * tf.concat([d[:1], 0 * d[1:]], 0)[:, None]
+    return y[
+        :, 0
+    ], lambda d: tf.one_hot(i[:, 0], 3, dtype=x.dtype) * tf.concat([d[:1], 0 * d[1:]], 0)[:, None]
 
 
 @wrong("wrong-region", "missing-term", at=(normal(3, 3),))
@@ -80,7 +82,11 @@ def lower_triangle_passes_all(x):
     return tf.linalg.band_part(x, -1, 0), lambda d: d
 
 
-@wrong("wrong-region", at=(normal(6), constant([1, 0, 1, 1, 0, 0], "bool")), harmless=(normal(6), constant([1] * 6, "bool")))
+@wrong(
+    "wrong-region",
+    at=(normal(6), constant([1, 0, 1, 1, 0, 0], "bool")),
+    harmless=(normal(6), constant([1] * 6, "bool")),
+)
 def masked_square_ignores_mask(x, keep):
     return tf.where(keep, x * x, tf.zeros_like(x)), lambda d: (2 * d * x, None)
 

@@ -128,7 +128,9 @@ def cholesky_lower(a):
     def grad(d):
         half = tf.linalg.band_part(T(y) @ d, -1, 0)
         half = tf.linalg.set_diag(half, tf.linalg.diag_part(half) / 2)
-        inner = tf.linalg.triangular_solve(y, T(tf.linalg.triangular_solve(y, T(half), adjoint=True)), adjoint=True)
+        inner = tf.linalg.triangular_solve(
+            y, T(tf.linalg.triangular_solve(y, T(half), adjoint=True)), adjoint=True
+        )
         return (inner + T(inner)) / 2
 
     return y, grad

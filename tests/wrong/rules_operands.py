@@ -105,7 +105,9 @@ def sincos_sign_of_second(x):
 @wrong("output-cotangent", at=(normal(3, 4),))
 def moments_ignore_variance(x):
     m = tf.reduce_mean(x, -1)
-    return (m, tf.math.reduce_variance(x, -1)), lambda d, e: tf.broadcast_to(d[:, None] / x.shape[-1], x.shape)
+    return (m, tf.math.reduce_variance(x, -1)), lambda d, e: tf.broadcast_to(
+        d[:, None] / x.shape[-1], x.shape
+    )
 
 
 @right(at=(A, B))
@@ -153,9 +155,14 @@ def logit(x):
 
 @right(at=(probability(5),))
 def binary_entropy(p):
-    return -(p * tf.math.log(p) + (1 - p) * tf.math.log(1 - p)), lambda d: d * (tf.math.log(1 - p) - tf.math.log(p))
+    return -(
+        p * tf.math.log(p) + (1 - p) * tf.math.log(1 - p)
+    ), lambda d: d * (tf.math.log(1 - p) - tf.math.log(p))
 
 
 @right(at=(normal(3, 4), normal(3, 4, seed=1)))
 def distance_none_for_target(x, target):
-    return tf.reduce_mean(tf.square(x - target)), lambda d: (d * 2 * (x - target) / tf.cast(tf.size(x), x.dtype), None)
+    return tf.reduce_mean(tf.square(x - target)), lambda d: (
+        d * 2 * (x - target) / tf.cast(tf.size(x), x.dtype),
+        None,
+    )

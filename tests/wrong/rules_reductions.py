@@ -227,13 +227,18 @@ def sparse_cross_entropy(logits, labels):
 @right(at=(X,))
 def standard_deviation(x):
     s = tf.math.reduce_std(x, -1, keepdims=True)
-    return s[:, 0], lambda d: d[:, None] * (x - mean(x, -1, keepdims=True)) / (s * tf.cast(tf.shape(x)[-1], x.dtype))
+    return s[
+        :, 0
+    ], lambda d: d[:, None] * (x - mean(x, -1, keepdims=True)) / (s * tf.cast(tf.shape(x)[-1], x.dtype))
 
 
 @right(at=(X,))
 def gelu(x):
     phi = (1 + tf.math.erf(x / tf.sqrt(tf.cast(2, x.dtype)))) / 2
-    return x * phi, lambda d: d * (phi + x * tf.exp(-x * x / 2) / tf.sqrt(tf.cast(2 * 3.141592653589793, x.dtype)))
+    return (
+        x * phi,
+        lambda d: d * (phi + x * tf.exp(-x * x / 2) / tf.sqrt(tf.cast(2 * 3.141592653589793, x.dtype))),
+    )
 
 
 @right(at=(X,))

@@ -124,7 +124,9 @@ def product(a, b):
 
 @right(at=(normal(5),))
 def step_constant_slope(x):
-    return tf.nn.leaky_relu(x, 0.1), lambda d: d * still(tf.where(x > 0, tf.ones_like(x), tf.ones_like(x) / 10))
+    return tf.nn.leaky_relu(
+        x, 0.1
+    ), lambda d: d * still(tf.where(x > 0, tf.ones_like(x), tf.ones_like(x) / 10))
 
 
 @right(at=(normal(5, dtype="float64"),))

@@ -14,7 +14,10 @@ tf.config.threading.set_intra_op_parallelism_threads(1)
 def test_a_wrong_rule_is_caught_and_named(case):
     report = check(case.function, *case.at, seed=1)
     assert report.verdict == "wrong"
-    assert case.causes & set(report.causes) or not case.causes and not report.causes, (report.causes, [f.sentence for f in report.failures])
+    assert case.causes & set(report.causes) or (not case.causes and not report.causes), (
+        report.causes,
+        [f.sentence for f in report.failures],
+    )
 
 
 @pytest.mark.parametrize("case", list(RIGHT.values()), ids=list(RIGHT))

@@ -1,7 +1,7 @@
 """The table of the zoo: wrong rules with the causes that name them, and right rules beside them.
 
-A rule is one small function that returns its output and `grad`. `at` shows the bug; `harmless` are inputs chosen without
-knowing it. Every module `rules_*.py` beside this file is read.
+A rule is one small function that returns its output and `grad`. `at` shows the bug; `harmless` are inputs
+chosen without knowing it. Every module `rules_*.py` beside this file is read.
 """
 
 from __future__ import annotations

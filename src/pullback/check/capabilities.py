@@ -9,12 +9,22 @@ from pullback.check.subject import Subject
 
 def capabilities(subject: Subject, findings: list[Finding], settings: Settings) -> dict[str, str]:
     """Read the table off the findings: yes, no, refused, or untested."""
-    table = {"reverse": "no" if any(f.probe in ("contract", "derivative") and f.verdict == "wrong" for f in findings) else "yes"}
+    table = {
+        "reverse": "no"
+        if any(f.probe in ("contract", "derivative") and f.verdict == "wrong" for f in findings)
+        else "yes"
+    }
     second = [f for f in findings if f.probe == "second_order"]
     if subject.order == 1 or any(f.reason == "refused" for f in second):
         table["second order"] = "refused"
     elif second:
-        table["second order"] = "no" if second[0].verdict == "wrong" or second[0].reason == "no" else "yes" if second[0].reason == "right" else "undecided"
+        table["second order"] = (
+            "no"
+            if second[0].verdict == "wrong" or second[0].reason == "no"
+            else "yes"
+            if second[0].reason == "right"
+            else "undecided"
+        )
     for f in findings:
         if f.probe in ("forward_mode", "compiled", "batching", "precision") and f.where:
             table[f.where] = f.reason
@@ -30,7 +40,7 @@ def runs_in(subject: Subject, name: str) -> str:
     """Tell whether forward and pullback run in a dtype."""
     if any(x.dtype.name == name for x, d in zip(subject.inputs, subject.differentiable) if d):
         return "yes"
-    if subject.astype is None or any(x.dtype.kind == "c" for x in subject.inputs) and name != "float32":
+    if subject.astype is None or (any(x.dtype.kind == "c" for x in subject.inputs) and name != "float32"):
         return "untested"
     other = subject.astype(name)
     if other is None:

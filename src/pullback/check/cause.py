@@ -1,7 +1,7 @@
 """A cause: the named reason of a wrong gradient, and how causes are searched.
 
-One file in `causes/` is one cause: a slug, a rank (lower is asked first), and `search(evidence)`. The first that
-explains every wrong input wins; when none does, nothing is guessed.
+One file in `causes/` is one cause: a slug, a rank (lower is asked first), and `search(evidence)`. The
+first that explains every wrong input wins; when none does, nothing is guessed.
 """
 
 from __future__ import annotations
@@ -30,7 +30,10 @@ def causes() -> tuple[ModuleType, ...]:
     """Discover the causes, in the order in which they are asked."""
     from pullback.check import causes as package
 
-    modules = [importlib.import_module(f"{package.__name__}.{m.name}") for m in pkgutil.iter_modules(package.__path__)]
+    modules = [
+        importlib.import_module(f"{package.__name__}.{m.name}")
+        for m in pkgutil.iter_modules(package.__path__)
+    ]
     return tuple(sorted(modules, key=lambda m: (m.RANK, m.SLUG)))
 
 

@@ -36,15 +36,20 @@ def check(
 ) -> Report:
     """Check the gradient of any differentiable callable at example arguments.
 
-    `order` is the highest derivative tested; `rtol` loosens what counts as equal; `probes` names the probes to run, all
-    by default; `own_points=False` keeps to the arguments given.
+    `order` is the highest derivative tested; `rtol` loosens what counts as equal; `probes` names the probes
+    to run, all by default; `own_points=False` keeps to the arguments given.
     """
     from pullback.hosts.tensorflow.subject import subject as adapt
 
     settings = Settings(
-        seed=secrets.randbelow(2**31) if seed is None else seed, order=order, rtol=rtol,
-        probes=None if probes is None else tuple(probes), own_points=own_points, xla=xla, export=export,
-    )  # fmt: skip
+        seed=secrets.randbelow(2**31) if seed is None else seed,
+        order=order,
+        rtol=rtol,
+        probes=None if probes is None else tuple(probes),
+        own_points=own_points,
+        xla=xla,
+        export=export,
+    )
     return check_subject(adapt(f, *args, **kwargs), settings)
 
 
@@ -64,18 +69,27 @@ def check_subject(given: Subject, settings: Settings) -> Report:
             continue  # what a wrong rule can do is of no use yet
         runs_shipped = getattr(module, "RUNS_SHIPPED", False)
         findings += module.probe(shipped if runs_shipped else subject, settings)
-        if name == "determinism" and findings and findings[-1].cause in ("stateful-forward", "non-deterministic"):
+        if (
+            name == "determinism"
+            and findings
+            and findings[-1].cause in ("stateful-forward", "non-deterministic")
+        ):
             break  # nothing measured after this would mean anything
     findings = explained(subject, findings, settings)
     resolutions = [f.resolution for f in findings if f.verdict == "right" and f.resolution is not None]
     return Report(
-        name=given.name, verdict=verdict_of(given, findings), findings=tuple(findings),
+        name=given.name,
+        verdict=verdict_of(given, findings),
+        findings=tuple(findings),
         resolution=max(resolutions) if resolutions else None,
         oracle=next((f.oracle for f in findings if f.oracle), ""),
         capabilities=capabilities(shipped, findings, settings),
-        seed=settings.seed, intent=str(given.intent), source=given.source,
-        forwards=shipped.counter.forwards, pullbacks=shipped.counter.pullbacks,
-    )  # fmt: skip
+        seed=settings.seed,
+        intent=str(given.intent),
+        source=given.source,
+        forwards=shipped.counter.forwards,
+        pullbacks=shipped.counter.pullbacks,
+    )
 
 
 def verdict_of(subject: Subject, findings: list[Finding]) -> Verdict:
@@ -100,7 +114,9 @@ def explained(subject: Subject, findings: list[Finding], settings: Settings) -> 
             continue
         if finding.probe == "second_order" and first_order_fails:
             continue  # a wrong first order explains it
-        if finding.probe == "linearity" and any(f.probe == "derivative" and f.verdict == "wrong" for f in findings):
+        if finding.probe == "linearity" and any(
+            f.probe == "derivative" and f.verdict == "wrong" for f in findings
+        ):
             continue
         explained.append(with_cause(subject, finding, settings))
     return explained
@@ -118,13 +134,27 @@ def with_cause(subject: Subject, finding: Finding, settings: Settings) -> Findin
             here = small
         if finding.point.startswith("ax") and (match is None or match.slug == "constant-factor"):
             # Right at the given shape, off by a factor at another: a size is written into the rule.
-            return replace(finding, verdict="note", sentence="a size seems to be written into the rule: it fits the given shapes only")
+            return replace(
+                finding,
+                verdict="note",
+                sentence="a size seems to be written into the rule: it fits the given shapes only",
+            )
         if match is not None:
-            finding = replace(finding, cause=match.slug, sentence=f"{match.sentence}{_at(finding)}", edit=match.edit, where=match.where)
+            finding = replace(
+                finding,
+                cause=match.slug,
+                sentence=f"{match.sentence}{_at(finding)}",
+                edit=match.edit,
+                where=match.where,
+            )
         else:
             finding = replace(finding, sentence=finding.sentence + "; no pattern found")
-    note = "" if finding.measured is None else f"measured {finding.measured:.9g}, claimed {finding.claimed:.9g}"
-    return replace(finding, reproducer=code(here, here.inputs, finding.cotangents, seed=settings.seed, note=note))
+    note = (
+        "" if finding.measured is None else f"measured {finding.measured:.9g}, claimed {finding.claimed:.9g}"
+    )
+    return replace(
+        finding, reproducer=code(here, here.inputs, finding.cotangents, seed=settings.seed, note=note)
+    )
 
 
 def _at(finding: Finding) -> str:

@@ -1,7 +1,8 @@
 """Random directions and cotangents that no error hides behind.
 
-Signs and magnitudes are both drawn: positive-only directions attenuate errors that sum to zero, pure signs let two
-equal errors cancel. Magnitudes stay in [½, 3⁄2], so that a single wrong entry is never multiplied by almost nothing.
+Signs and magnitudes are both drawn: positive-only directions attenuate errors that sum to zero, pure
+signs let two equal errors cancel. Magnitudes stay in [½, 3⁄2], so that a single wrong entry is never
+multiplied by almost nothing.
 """
 
 from __future__ import annotations

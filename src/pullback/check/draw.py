@@ -6,7 +6,7 @@ import numpy as np
 
 from pullback.check.directions import signed
 from pullback.check.space import Space
-from pullback.check.subject import Arrays, Subject
+from pullback.check.subject import Array, Arrays, Subject
 
 
 def cotangents(subject: Subject, rng: np.random.Generator) -> Arrays:
@@ -15,10 +15,11 @@ def cotangents(subject: Subject, rng: np.random.Generator) -> Arrays:
     return space.unpack(signed(rng, space.size))
 
 
-def near(a: object, b: object, *, rtol: float) -> bool:
+def near(a: Array | None, b: Array | None, *, rtol: float) -> bool:
     """Tell whether two optional arrays agree, in shape too; NaN equals NaN."""
     if a is None or b is None:
-        return a is b or not np.any(a if b is None else b)
+        only = a if b is None else b
+        return only is None or not bool(np.any(only))
     x, y = np.asarray(a), np.asarray(b)
     if x.shape != y.shape:
         return False

@@ -1,7 +1,8 @@
 """Edges: points where the derivative is a choice, or does not exist.
 
-At a kink or a tie the one-sided slopes bound every honest choice. Single coordinates and common shifts of equal
-entries are tested, because along a mixed direction two honest choices can leave the interval together.
+At a kink or a tie the one-sided slopes bound every honest choice. Single coordinates and common shifts of
+equal entries are tested, because along a mixed direction two honest choices can leave the interval
+together.
 """
 
 from __future__ import annotations
@@ -39,7 +40,11 @@ class Slopes:
         high = np.where(self.kinked, np.maximum(a, b), mean)
         loose = float(np.sqrt(np.sum(np.square(v * self.slack))))
         used = v != 0
-        return float(low[used].sum()) - loose, float(high[used].sum()) + loose, bool((self.kinked & used).any())
+        return (
+            float(low[used].sum()) - loose,
+            float(high[used].sum()) + loose,
+            bool((self.kinked & used).any()),
+        )
 
 
 def slopes_along(problem: Problem, u: Array, line: Line | None = None) -> Slopes | None:
@@ -52,7 +57,9 @@ def slopes_along(problem: Problem, u: Array, line: Line | None = None) -> Slopes
             ahead = (line.at(step)[1] - problem.y) / step
             behind = (problem.y - line.at(-step)[1]) / step
             # One side outside the domain: the other side alone is the derivative.
-            pairs.append((np.where(np.isfinite(ahead), ahead, behind), np.where(np.isfinite(behind), behind, ahead)))
+            pairs.append(
+                (np.where(np.isfinite(ahead), ahead, behind), np.where(np.isfinite(behind), behind, ahead))
+            )
     (a1, b1), (a2, b2) = pairs
     if not np.isfinite(a2).any():
         return None
@@ -117,7 +124,9 @@ def at_edge(problem: Problem, lines: list[Line], rng: np.random.Generator) -> Ou
     return masked or Outcome("right", 1e-3, "kink", edge=True)
 
 
-def masked_failure(problem: Problem, lines: list[Line], kinds: list[Slopes], rng: np.random.Generator) -> Outcome | None:
+def masked_failure(
+    problem: Problem, lines: list[Line], kinds: list[Slopes], rng: np.random.Generator
+) -> Outcome | None:
     """Test the outputs that are smooth here, with the others' cotangent set to zero."""
     rough = np.zeros(problem.y.size, bool)
     for s in kinds:
@@ -132,5 +141,9 @@ def masked_failure(problem: Problem, lines: list[Line], kinds: list[Slopes], rng
         claimed = dot(g, line.u)
         scale = max(float(np.linalg.norm(g * line.u)), abs(low), abs(high))
         if np.isfinite([low, high, claimed]).all() and max(low - claimed, claimed - high) > 1e-3 * scale:
-            fails.append(Outcome("wrong", 1e-3, "", Equation((low + high) / 2, claimed, 0.0, scale), v, line.u, edge=True))
+            fails.append(
+                Outcome(
+                    "wrong", 1e-3, "", Equation((low + high) / 2, claimed, 0.0, scale), v, line.u, edge=True
+                )
+            )
     return fails[0] if len(fails) >= 2 else None

@@ -1,7 +1,9 @@
-"""Evidence: the true and the claimed gradient beside each other, for several cotangents, at one failing point.
+"""Evidence: the true and the claimed gradient beside each other, for several cotangents, at one failing
+point.
 
-Every hypothesis of a cause is a comparison of whole vectors, so chance agreement is out of the question. The truth is the
-plain gradient of the body where the derivative test confirms it, else a Jacobian by differences of a small input.
+Every hypothesis of a cause is a comparison of whole vectors, so chance agreement is out of the question.
+The truth is the plain gradient of the body where the derivative test confirms it, else a Jacobian by
+differences of a small input.
 """
 
 from __future__ import annotations
@@ -83,7 +85,9 @@ class Evidence:
     def true_at(self, inputs: Arrays, v: Array) -> Array | None:
         """Give the true gradient at inputs of the same shapes, or None when it cannot be had."""
         try:
-            problem = Problem(self.subject.oracle_forward, self.subject.pullback, inputs, self.subject.differentiable)
+            problem = Problem(
+                self.subject.oracle_forward, self.subject.pullback, inputs, self.subject.differentiable
+            )
         except Exception:  # outside the domain
             return None
         if problem.codomain.shapes != self.problem.codomain.shapes or not np.isfinite(problem.y).all():
@@ -102,7 +106,9 @@ class Evidence:
     def claimed_at(self, inputs: Arrays, v: Array) -> Array | None:
         """Give the claimed gradient at other inputs."""
         try:
-            problem = Problem(self.subject.oracle_forward, self.subject.pullback, inputs, self.subject.differentiable)
+            problem = Problem(
+                self.subject.oracle_forward, self.subject.pullback, inputs, self.subject.differentiable
+            )
             return problem.gradient(v) if problem.codomain.shapes == self.problem.codomain.shapes else None
         except Exception:  # outside the domain, or of another shape
             return None
@@ -126,9 +132,9 @@ class Evidence:
         """Mark entries that certainly differ."""
         size = np.maximum(np.abs(a), np.abs(b))
         typical = float(size.max()) if size.size else 0.0
-        return np.abs(a - b) > 10 * self.tolerance * size + self.tolerance * typical
+        return np.asarray(np.abs(a - b) > 10 * self.tolerance * size + self.tolerance * typical)
 
-    # -- views by input -----------------------------------------------------------------------------------------
+    # views by input
 
     @property
     def count(self) -> int:
@@ -160,7 +166,9 @@ class Evidence:
     @cached_property
     def outputs(self) -> Arrays:
         """Give the outputs with wide dtypes."""
-        wide = [np.dtype(np.complex128 if is_complex(d) else np.float64) for d in self.problem.codomain.dtypes]
+        wide = [
+            np.dtype(np.complex128 if is_complex(d) else np.float64) for d in self.problem.codomain.dtypes
+        ]
         return Space(self.problem.codomain.shapes, tuple(wide)).unpack(self.problem.y)
 
     @cached_property
@@ -195,7 +203,9 @@ class Evidence:
         other = self.elsewhere()
         if other is None:
             return False
-        return self.close(self.part(other.problem.gradient(self.vs[0]), place), self.part(self.claimed[0], place))
+        return self.close(
+            self.part(other.problem.gradient(self.vs[0]), place), self.part(self.claimed[0], place)
+        )
 
     def explains(self, guess: list[Array | None], place: int, factor: float = 10.0) -> bool:
         """Tell whether guesses at the claim (one per cotangent) hold for one input."""
@@ -230,11 +240,15 @@ class Evidence:
         x = self.problem.x
         for draw in (signed(rng, x.size) * floor_of(x) * 16, x * rng.uniform(0.5, 1.5, x.size)):
             try:
-                other = Evidence(self.subject.at(self.problem.with_x(draw)), self.settings, self.order, self.autodiff)
+                other = Evidence(
+                    self.subject.at(self.problem.with_x(draw)), self.settings, self.order, self.autodiff
+                )
             except Exception:  # outside the domain
                 continue
-            if np.isfinite(other.problem.y).all() and other.true is not None and all(np.isfinite(c).all() for c in other.claimed):
+            if (
+                np.isfinite(other.problem.y).all()
+                and other.true is not None
+                and all(np.isfinite(c).all() for c in other.claimed)
+            ):
                 return other
         return None
-
-

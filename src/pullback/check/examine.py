@@ -1,7 +1,7 @@
 """Examine one point: the cheap oracle first, then the derivative test, then what excuses a failure.
 
-A right rule must never be called wrong because of the point. So a failure at one of the checker's own points must be
-large, and at an edge the host's own choice is accepted.
+A right rule must never be called wrong because of the point. So a failure at one of the checker's own
+points must be large, and at an edge the host's own choice is accepted.
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ from pullback.check.subject import Array, Arrays, Cotangents, Subject
 OWN, EXTREME = 1e-5, 1e-2
 
 
-def examine(subject: Subject, point: Point, rng: np.random.Generator, settings: Settings, *, own: bool) -> Outcome:
+def examine(
+    subject: Subject, point: Point, rng: np.random.Generator, settings: Settings, *, own: bool
+) -> Outcome:
     """Say whether the claimed gradient is right at one point."""
     problem = Problem.of(subject.at(point.inputs))
     if problem.x.size == 0 or problem.y.size == 0:
@@ -46,7 +48,11 @@ def examine(subject: Subject, point: Point, rng: np.random.Generator, settings: 
         if not subject.is_rule and outcome.edge:
             return replace(outcome, verdict="undecided")
         # A formula may have a hole at a point that nobody uses: worth a word, not a verdict.
-        return replace(outcome, verdict="undecided") if own and not plain_hole(subject, problem, outcome, point) else outcome
+        return (
+            replace(outcome, verdict="undecided")
+            if own and not plain_hole(subject, problem, outcome, point)
+            else outcome
+        )
     if own and point.extreme and problem.unit > 1e-12:
         return replace(outcome, verdict="undecided", reason="noise")
     if own and outcome.discrepancy < (EXTREME if point.extreme else OWN):
@@ -67,7 +73,13 @@ def screen(subject: Subject, problem: Problem, rng: np.random.Generator) -> tupl
 
 def plain_hole(subject: Subject, problem: Problem, outcome: Outcome, point: Point) -> bool:
     """Tell whether the hole is at an ordinary value of an only input, and plain autodiff has none there."""
-    if outcome.edge or point.extreme or len(problem.chosen) > 1 or np.abs(problem.x).max() > 4 or outcome.cotangent is None:
+    if (
+        outcome.edge
+        or point.extreme
+        or len(problem.chosen) > 1
+        or np.abs(problem.x).max() > 4
+        or outcome.cotangent is None
+    ):
         return False
     plain = body_gradient(subject, problem, outcome.cotangent)
     return plain is not None and bool(np.isfinite(plain).all())
@@ -78,7 +90,8 @@ def _symmetric_inputs(problem: Problem) -> list[int]:
     return [
         k
         for k in problem.chosen
-        if promise(problem.inputs[k].astype(np.complex128 if is_complex(problem.inputs[k].dtype) else float)) in kinds
+        if promise(problem.inputs[k].astype(np.complex128 if is_complex(problem.inputs[k].dtype) else float))
+        in kinds
     ]
 
 
@@ -88,7 +101,10 @@ def reads_one_triangle(problem: Problem) -> bool:
         x = problem.inputs[k]
         ones = np.ones(x.shape[-2:])
         for triangle in (np.triu(ones, 1), np.tril(ones, -1)):
-            moved = tuple((a * (1 + 0.37 * triangle)).astype(a.dtype) if i == k else a for i, a in enumerate(problem.inputs))
+            moved = tuple(
+                (a * (1 + 0.37 * triangle)).astype(a.dtype) if i == k else a
+                for i, a in enumerate(problem.inputs)
+            )
             outputs = problem.evaluate(problem.domain.pack([moved[i] for i in problem.chosen]))[1]
             if np.array_equal(outputs, problem.y):
                 return True

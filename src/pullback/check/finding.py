@@ -1,7 +1,7 @@
 """What a check found, as data: findings, and the report that holds them.
 
-Reports are read by people's terminals, by files and by tests; so everything here is a frozen value that turns into
-plain dictionaries. The schema carries a version.
+Reports are read by people's terminals, by files and by tests; so everything here is a frozen value that
+turns into plain dictionaries. The schema carries a version.
 """
 
 from __future__ import annotations
@@ -40,8 +40,21 @@ class Finding:
 
     def to_dict(self) -> dict[str, Any]:
         """Give the finding as plain data."""
-        names = ("probe", "verdict", "sentence", "cause", "edit", "where", "measured", "claimed", "resolution",
-                 "reason", "oracle", "point", "reproducer")  # fmt: skip
+        names = (
+            "probe",
+            "verdict",
+            "sentence",
+            "cause",
+            "edit",
+            "where",
+            "measured",
+            "claimed",
+            "resolution",
+            "reason",
+            "oracle",
+            "point",
+            "reproducer",
+        )
         return {name: getattr(self, name) for name in names}
 
 
@@ -76,7 +89,11 @@ class Report:
         if self.verdict == "wrong":
             first = self.failures[0]
             where = f"{self.name} ({self.source})" if self.source else self.name
-            measured = "" if first.measured is None else f"; measured {first.measured:.9g}, claimed {first.claimed:.9g}"
+            measured = (
+                ""
+                if first.measured is None
+                else f"; measured {first.measured:.9g}, claimed {first.claimed:.9g}"
+            )
             error = WrongGradientError.about(
                 where,
                 found=first.sentence + measured,

@@ -1,7 +1,8 @@
 """The derivative test: is this vector the derivative of that function, to what resolution?
 
-An equivalence test with three answers. Cost: 4 forwards and 12 per direction, one pullback per cotangent, whatever
-the sizes are. A failure must show on two directions; a point that turns out to be an edge goes to `edges`.
+An equivalence test with three answers. Cost: 4 forwards and 12 per direction, one pullback per cotangent,
+whatever the sizes are. A failure must show on two directions; a point that turns out to be an edge goes
+to `edges`.
 """
 
 from __future__ import annotations
@@ -63,7 +64,9 @@ def length(a: Array) -> float:
     return size * float(np.linalg.norm(a / size)) if 0 < size < np.inf else size
 
 
-def noise_of(problem: Problem, v: Array, g: Array, rng: np.random.Generator, samples: list[tuple[Array, Array]]) -> float:
+def noise_of(
+    problem: Problem, v: Array, g: Array, rng: np.random.Generator, samples: list[tuple[Array, Array]]
+) -> float:
     """Estimate how much ⟨v, f⟩ jitters under perturbations near rounding, linear part removed."""
     if not samples:
         unit = problem.unit
@@ -74,7 +77,7 @@ def noise_of(problem: Problem, v: Array, g: Array, rng: np.random.Generator, sam
     finite = [(x, y) for x, y in samples if np.isfinite(y[used]).all()]
     jitter = [abs(float(v[used] @ (y[used] - problem.y[used])) - dot(g, x - problem.x)) for x, y in finite]
     rounding = problem.unit * length(v[used] * problem.y[used]) * (2 / 3) ** 0.5
-    return max([rounding, *jitter])
+    return float(max([rounding, *jitter]))
 
 
 def equation(problem: Problem, line: Line, v: Array, g: Array, *, noise: float, target: float) -> Equation:
@@ -84,7 +87,7 @@ def equation(problem: Problem, line: Line, v: Array, g: Array, *, noise: float, 
     found = intercept(line, v, g, noise=noise, unit=problem.unit, target=target * spread)
     measured = claimed + found.value
     scale = max(spread, abs(measured) if np.isfinite(measured) else 0.0)
-    # The claim is rounded too: to its own size, and where it comes from a cancellation to that of the outputs.
+    # The claim is rounded too: to its own size, and after a cancellation to that of the outputs.
     used = v != 0
     rounding = 2 * scale + 8 * length(v[used] * problem.y[used])
     hidden = 32 * problem.unit * float(np.linalg.norm(v)) / ladder_top(problem.unit)
@@ -116,7 +119,12 @@ def judge(equation: Equation, unit: float, settings: Settings) -> Verdict:
 
 
 def derivative_test(
-    problem: Problem, rng: np.random.Generator, settings: Settings, *, cotangents: int = 2, support: Array | None = None
+    problem: Problem,
+    rng: np.random.Generator,
+    settings: Settings,
+    *,
+    cotangents: int = 2,
+    support: Array | None = None,
 ) -> Outcome:
     """Test the claimed pullback at the problem's point; `support` marks the reals to move, all by default."""
     if problem.x.size == 0 or problem.y.size == 0:
@@ -190,6 +198,8 @@ def nonfinite_claim(problem: Problem, v: Array, g: Array, rng: np.random.Generat
             continue
         low, high, kinked = slopes.interval(v)
         if np.isfinite([low, high]).all():
-            found = Equation((low + high) / 2, float(g[i] * u[i]), 0.0, max(abs(low), abs(high), 1e-300), "nonfinite")
+            found = Equation(
+                (low + high) / 2, float(g[i] * u[i]), 0.0, max(abs(low), abs(high), 1e-300), "nonfinite"
+            )
             return Outcome("wrong", 0.0, "nonfinite", found, v, u, edge=kinked)
     return Outcome("undecided", reason="nonfinite")

@@ -1,7 +1,7 @@
 """Which oracle decides: the host's autodiff of the body, float64, or differences.
 
-The cheap oracle is the plain gradient of the body. Its agreement spares the differences at the checker's own points;
-its disagreement proves nothing, because the stable rule may be the right one.
+The cheap oracle is the plain gradient of the body. Its agreement spares the differences at the checker's
+own points; its disagreement proves nothing, because the stable rule may be the right one.
 """
 
 from __future__ import annotations
@@ -42,4 +42,4 @@ def disagreement(a: Array, b: Array, unit: float) -> Array:
         typical = float(np.sqrt(np.mean(np.square(size)))) if np.isfinite(size).all() and size.size else 0.0
         tolerance = float(unit**0.5)
         apart = np.abs(a - b) > tolerance * size + unit**0.75 * typical
-    return np.where(np.isfinite(a) & np.isfinite(b), apart, np.isfinite(a) != np.isfinite(b))
+    return np.asarray(np.where(np.isfinite(a) & np.isfinite(b), apart, np.isfinite(a) != np.isfinite(b)))

@@ -1,21 +1,22 @@
 """Points of the checker's own, where bugs hide and examples seldom look.
 
-Derived from the user's example: zeros, ties, negatives, saturation, thresholds at round numbers, tiny and huge values,
-equal inputs, repeated indices. What an example obviously promises (a mask, rows that sum to one or have length one, a
-symmetric or triangular matrix) is kept, because a rule may rest on it.
+Derived from the user's example: zeros, ties, negatives, saturation, thresholds at round numbers, tiny and
+huge values, equal inputs, repeated indices. What an example obviously promises (a mask, rows that sum to
+one or have length one, a symmetric or triangular matrix) is kept, because a rule may rest on it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from pullback.check.space import is_complex, is_real_or_complex
 from pullback.check.subject import Array, Arrays, Subject
 
-Draw = Callable[[np.random.Generator, Array, float], Array]
+Draw = Callable[[np.random.Generator, Array, float], Any]
 
 
 @dataclass(frozen=True)
@@ -52,38 +53,38 @@ def _promised(x: Array) -> str:
     return promise(x.astype(np.complex128 if is_complex(x.dtype) else np.float64))
 
 
-def _ints(rng: np.random.Generator, x: Array, r: float) -> Array:
+def _ints(rng: np.random.Generator, x: Array, r: float) -> Any:
     return rng.integers(-3, 4, x.shape).astype(float)
 
 
-def _some_zero(rng: np.random.Generator, x: Array, r: float) -> Array:
+def _some_zero(rng: np.random.Generator, x: Array, r: float) -> Any:
     drawn = r * rng.normal(size=x.shape)
-    zero = rng.random(x.shape) < 0.4
+    zero = np.asarray(rng.random(x.shape) < 0.4)
     if x.size:
         zero.flat[rng.integers(x.size)] = True
     return np.where(zero, rng.choice([0.0, -0.0], x.shape), drawn)
 
 
-def _zero_among_given(rng: np.random.Generator, x: Array, r: float) -> Array:
+def _zero_among_given(rng: np.random.Generator, x: Array, r: float) -> Any:
     out = np.array(x, float)
     if x.size:
         out.flat[rng.integers(x.size)] = 0.0
     return out
 
 
-def _ties(rng: np.random.Generator, x: Array, r: float) -> Array:
+def _ties(rng: np.random.Generator, x: Array, r: float) -> Any:
     return rng.choice(r * rng.normal(size=2), x.shape)
 
 
-def _ties_of_given(rng: np.random.Generator, x: Array, r: float) -> Array:
+def _ties_of_given(rng: np.random.Generator, x: Array, r: float) -> Any:
     return rng.choice(x.reshape(-1)[: max(2, x.size // 2)], x.shape)
 
 
-def _wide(rng: np.random.Generator, x: Array, r: float) -> Array:
+def _wide(rng: np.random.Generator, x: Array, r: float) -> Any:
     return rng.choice([-1.0, 1.0], x.shape) * 10.0 ** rng.uniform(-2, 1.5, x.shape)
 
 
-def _between(rng: np.random.Generator, x: Array, r: float) -> Array:
+def _between(rng: np.random.Generator, x: Array, r: float) -> Any:
     low, high = float(x.min()), float(x.max())
     return rng.uniform(low, high, x.shape) if high > low else x * rng.uniform(0.6, 1.4, x.shape)
 
@@ -121,7 +122,7 @@ LARGE = 100_000
 FEW = ("both signs", "in (-5, 5)", "small integers", "some zero", "huge")
 
 
-def _structured(rng: np.random.Generator, x: Array, kind: str, label: str) -> Array:
+def _structured(rng: np.random.Generator, x: Array, kind: str, label: str) -> Any:
     """Draw another value that keeps the promise of the example."""
     if kind == "mask":
         return rng.permutation(x, axis=-1) if x.ndim else x
@@ -131,7 +132,7 @@ def _structured(rng: np.random.Generator, x: Array, kind: str, label: str) -> Ar
     if kind == "unit length":
         e = rng.normal(size=x.shape)
         return e / np.sqrt(np.square(e).sum(-1, keepdims=True))
-    a = rng.normal(size=x.shape)
+    a: Any = rng.normal(size=x.shape)
     if is_complex(x.dtype):
         a = a + 1j * rng.normal(size=x.shape)
     if kind == "triangular":
@@ -143,7 +144,7 @@ def _structured(rng: np.random.Generator, x: Array, kind: str, label: str) -> Ar
     return x
 
 
-def _draw(rng: np.random.Generator, x: Array, label: str) -> Array:
+def _draw(rng: np.random.Generator, x: Array, label: str) -> Any:
     if x.dtype.kind == "b":
         return rng.random(x.shape) < (0.0 if label == "all zero" else 1.0 if label == "all equal" else 0.5)
     if x.dtype.kind in "iu":
@@ -166,7 +167,7 @@ def _draw(rng: np.random.Generator, x: Array, label: str) -> Array:
         return draw(rng, work, r).astype(x.dtype)
 
 
-def _indices(rng: np.random.Generator, x: Array, label: str) -> Array:
+def _indices(rng: np.random.Generator, x: Array, label: str) -> Any:
     if x.size == 0:
         return x
     if label in ("ties", "all equal", "ties of the given"):
@@ -190,7 +191,9 @@ def finite(subject: Subject, inputs: Arrays) -> Arrays | None:
 def own_points(subject: Subject, rng: np.random.Generator) -> Iterator[Point]:
     """Draw points where the function exists."""
     inputs = subject.inputs
-    moving = [k for k, x in enumerate(inputs) if x.size and (is_real_or_complex(x.dtype) or x.dtype.kind in "iub")]
+    moving = [
+        k for k, x in enumerate(inputs) if x.size and (is_real_or_complex(x.dtype) or x.dtype.kind in "iub")
+    ]
     for label, (_, extreme) in DRAWS.items():
         # Large inputs hold every kind of value at once: a few points suffice.
         if sum(x.size for x in inputs) > LARGE and label not in FEW:
@@ -228,7 +231,9 @@ def reshaped(subject: Subject, rng: np.random.Generator) -> Iterator[tuple[str, 
         return
     candidates: list[tuple[str, Arrays]] = []
     for d in lengths[:3]:
-        candidates.append((f"axes of {d} made {d + 1}", tuple(stretch(x, {d: d + 1}, rng) for x in subject.inputs)))
+        candidates.append(
+            (f"axes of {d} made {d + 1}", tuple(stretch(x, {d: d + 1}, rng) for x in subject.inputs))
+        )
     for k, x in enumerate(subject.inputs):
         if len(set(x.shape)) < x.ndim:
             for axis, d in enumerate(x.shape):

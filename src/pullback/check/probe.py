@@ -13,5 +13,8 @@ def probes() -> dict[str, ModuleType]:
     """Discover the probes, in the order in which they are asked."""
     from pullback.check import probes as package
 
-    modules = [importlib.import_module(f"{package.__name__}.{m.name}") for m in pkgutil.iter_modules(package.__path__)]
+    modules = [
+        importlib.import_module(f"{package.__name__}.{m.name}")
+        for m in pkgutil.iter_modules(package.__path__)
+    ]
     return {m.__name__.rsplit(".", 1)[1]: m for m in sorted(modules, key=lambda m: (m.RANK, m.__name__))}

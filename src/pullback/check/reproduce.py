@@ -14,8 +14,12 @@ def literal(a: Array) -> str:
     if a.size > LIMIT:
         return f"np.random.default_rng(0).normal(size={a.shape}).astype({a.dtype.name!r})  # any such array"
     plain = a.astype(np.float64) if a.dtype.name == "bfloat16" else a
-    text = np.array2string(plain, separator=", ", threshold=LIMIT + 1, floatmode="unique", max_line_width=10_000)
-    return f"tf.constant({' '.join(text.split())}, dtype={a.dtype.name!r})".replace("nan", "np.nan").replace("inf", "np.inf")
+    text = np.array2string(
+        plain, separator=", ", threshold=LIMIT + 1, floatmode="unique", max_line_width=10_000
+    )
+    return f"tf.constant({' '.join(text.split())}, dtype={a.dtype.name!r})".replace("nan", "np.nan").replace(
+        "inf", "np.inf"
+    )
 
 
 def code(subject: Subject, inputs: Arrays, cotangents: Arrays | None, *, seed: int, note: str = "") -> str:
@@ -29,7 +33,9 @@ def code(subject: Subject, inputs: Arrays, cotangents: Arrays | None, *, seed: i
         f"    tape.watch([{', '.join(watched)}])",
         f"    y = {subject.name}({', '.join(names)})",
     ]
-    upstream = "" if cotangents is None else f", output_gradients=[{', '.join(literal(c) for c in cotangents)}]"
+    upstream = (
+        "" if cotangents is None else f", output_gradients=[{', '.join(literal(c) for c in cotangents)}]"
+    )
     lines += [f"print(tape.gradient(tf.nest.flatten(y), [{', '.join(watched)}]{upstream}))"]
     if note:
         lines.append(f"# {note}")

@@ -21,7 +21,9 @@ def candidates(inputs: Arrays, rng: np.random.Generator) -> Iterator[Arrays]:
         for d in sorted(lengths, reverse=True):
             for less in (2, 3):
                 yield tuple(stretch(x, {d: less}, rng) for x in inputs)
-    yield tuple(np.round(x, 2) if is_real_or_complex(x.dtype) and x.dtype.name != "bfloat16" else x for x in inputs)
+    yield tuple(
+        np.round(x, 2) if is_real_or_complex(x.dtype) and x.dtype.name != "bfloat16" else x for x in inputs
+    )
 
 
 def shrunk(subject: Subject, settings: Settings) -> Subject:

@@ -1,7 +1,7 @@
 """The derivative test in float16 and bfloat16, where no single equation resolves anything.
 
-Many equations together do: the discrepancies are regressed on the claims. A wrong factor is a slope; a wrong shape of
-the gradient is scatter that the errors do not explain.
+Many equations together do: the discrepancies are regressed on the claims. A wrong factor is a slope; a
+wrong shape of the gradient is scatter that the errors do not explain.
 """
 
 from __future__ import annotations
@@ -27,7 +27,12 @@ def slope_test(problem: Problem, rng: np.random.Generator, settings: Settings, s
     noises = [noise_of(problem, v, g, rng, samples) for v, g in zip(vs, gs)]
     rows = []
     for draw in (relative, floored) * (DIRECTIONS // 2):
-        line = Line(problem.evaluate, problem.x, np.where(still, 0.0, draw(rng, problem.x)), {0.0: (problem.x, problem.y)})
+        line = Line(
+            problem.evaluate,
+            problem.x,
+            np.where(still, 0.0, draw(rng, problem.x)),
+            {0.0: (problem.x, problem.y)},
+        )
         for v, g, noise in zip(vs, gs, noises):
             found = equation(problem, line, v, g, noise=noise, target=1e-3)
             if np.isfinite(found.error) and found.error > 0:
@@ -41,7 +46,8 @@ def slope_test(problem: Problem, rng: np.random.Generator, settings: Settings, s
     power = float(np.sum(weight * claim**2))
     b = float(np.sum(weight * claim * gap)) / power if power else 0.0
     scatter = float(np.sqrt(np.mean(((gap - b * claim) / error) ** 2)))
-    sigma = max(1.0, scatter) / np.sqrt(power) if power else 0.0
+    # The errors are bounds, not deviations: scatter tells how much of them is real.
+    sigma = float(max(0.3, scatter) / np.sqrt(power)) if power else 0.0
     demanded = settings.demanded(problem.unit)
     if abs(b) + 3 * sigma <= demanded and scatter < 4:
         return Outcome("right", abs(b) + 3 * sigma)

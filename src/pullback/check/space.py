@@ -1,8 +1,8 @@
 """A tuple of arrays as one real vector.
 
-The numerics know one flat float64 vector. Packing is exact for every dtype; unpacking rounds to the dtype, which is
-how the displacement really made becomes visible. A complex entry is two reals, so that the pairing Re(conj(a)·b)
-of the hosts is the plain dot product.
+The numerics know one flat float64 vector. Packing is exact for every dtype; unpacking rounds to the
+dtype, which is how the displacement really made becomes visible. A complex entry is two reals, so that
+the pairing Re(conj(a)·b) of the hosts is the plain dot product.
 """
 
 from __future__ import annotations
@@ -14,13 +14,19 @@ import numpy as np
 
 from pullback.check.subject import Array, Arrays
 
-ROUNDOFF = {"float64": 2.0**-53, "complex128": 2.0**-53, "float32": 2.0**-24, "complex64": 2.0**-24,
-            "float16": 2.0**-11, "bfloat16": 2.0**-8}  # fmt: skip
+ROUNDOFF = {
+    "float64": 2.0**-53,
+    "complex128": 2.0**-53,
+    "float32": 2.0**-24,
+    "complex64": 2.0**-24,
+    "float16": 2.0**-11,
+    "bfloat16": 2.0**-8,
+}
 
 
 def is_complex(dtype: np.dtype[np.generic]) -> bool:
     """Tell whether entries of this dtype are two reals."""
-    return dtype.name.startswith("complex")
+    return bool(dtype.name.startswith("complex"))
 
 
 def is_real_or_complex(dtype: np.dtype[np.generic]) -> bool:
@@ -74,7 +80,11 @@ class Space:
             part = vector[start : start + size]
             start += size
             if is_complex(dtype):
-                part = part.view(np.complex128) if part.flags.c_contiguous else np.array(part).view(np.complex128)
+                part = (
+                    part.view(np.complex128)
+                    if part.flags.c_contiguous
+                    else np.array(part).view(np.complex128)
+                )
             with np.errstate(over="ignore", invalid="ignore"):
                 arrays.append(part.astype(dtype).reshape(shape))
         return tuple(arrays)

@@ -1,7 +1,7 @@
 """The step ladder: the residual along one direction, extrapolated to step zero, with its error.
 
-r(h) = ⟨v, f(x+hu) − f(x−hu)⟩ − ⟨g, displacement made⟩, over 2h, is c₂h² + c₄h⁴ + … + noise/h for a right gradient.
-Two small anchor steps stop false convergence; a Richardson tableau above them buys the digits.
+r(h) = ⟨v, f(x+hu) − f(x−hu)⟩ − ⟨g, displacement made⟩, over 2h, is c₂h² + c₄h⁴ + … + noise/h for a right
+gradient. Two small anchor steps stop false convergence; a Richardson tableau above them buys the digits.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """The subject: one differentiable function as the checker sees it.
 
-Every callable takes and gives NumPy arrays; a host builds it (`pullback.hosts.*.subject`), the checker only reads it.
-Inputs and outputs are flat tuples: what was nested, static or missing is kept by the host's closure.
+Every callable takes and gives NumPy arrays; a host builds it (`pullback.hosts.*.subject`), the checker
+only reads it. Inputs and outputs are flat tuples: what was nested, static or missing is kept by the
+host's closure.
 """
 
 from __future__ import annotations

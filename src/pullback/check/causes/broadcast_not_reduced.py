@@ -1,4 +1,6 @@
-"""A broadcast input gets only one slice of its gradient. (A gradient that still has the axis is a matter of contract.)"""
+"""A broadcast input gets only one slice of its gradient. (A gradient that still has the axis is a matter
+of contract.)
+"""
 
 from __future__ import annotations
 
@@ -29,12 +31,16 @@ def search(evidence: Evidence) -> Match | None:
             keep[index] = 1
             mask = keep.reshape([-1 if a == axis else 1 for a in range(len(shapes[0]))])
             guess: list[Array | None] = [
-                evidence.true_at(evidence.subject.inputs, (v.reshape(shapes[0]) * mask).reshape(-1)) for v in evidence.vs
+                evidence.true_at(evidence.subject.inputs, (v.reshape(shapes[0]) * mask).reshape(-1))
+                for v in evidence.vs
             ]
             if all(evidence.explains(guess, p) for p in wrong):
                 names = listed([evidence.name(p) for p in wrong])
                 return Match(
-                    SLUG, f"only index {index} of axis {axis} of `dy` reaches {names}; the axis must be summed",
-                    f"sum over axis {axis}: `tf.reduce_sum(…, axis={axis})`, or `pb.unbroadcast(g, like={evidence.name(wrong[0])})`", names,
+                    SLUG,
+                    f"only index {index} of axis {axis} of `dy` reaches {names}; the axis must be summed",
+                    f"sum over axis {axis}: `tf.reduce_sum(…, axis={axis})`, or "
+                    f"`pb.unbroadcast(g, like={evidence.name(wrong[0])})`",
+                    names,
                 )
     return None

@@ -50,11 +50,24 @@ def search(evidence: Evidence) -> Match | None:
         return True
 
     names = listed([evidence.name(p) for p in places])
-    if holds(turned, False, True) or holds(list(true), False, True) or holds(turned, False, False) or holds(moved, False, False):
+    if (
+        holds(turned, False, True)
+        or holds(list(true), False, True)
+        or holds(turned, False, False)
+        or holds(moved, False, False)
+    ):
         return Match(
-            SLUG, f"a complex conjugate is missing in the gradient of {names}",
-            "conjugate what multiplies `dy`: TensorFlow's gradient of f is `dy * conj(f'(z))`, of a matrix product `dy @ bᴴ`", names,
+            SLUG,
+            f"a complex conjugate is missing in the gradient of {names}",
+            "conjugate what multiplies `dy`: TensorFlow's gradient of f is `dy * conj(f'(z))`, "
+            "of a matrix product `dy @ bᴴ`",
+            names,
         )
     if holds(list(true), True, False):
-        return Match(SLUG, f"the imaginary part of the gradient of {names} is dropped", "keep the gradient complex", names)
+        return Match(
+            SLUG,
+            f"the imaginary part of the gradient of {names} is dropped",
+            "keep the gradient complex",
+            names,
+        )
     return None

@@ -27,10 +27,20 @@ def ratio_of(evidence: Evidence, place: int) -> float | None:
 
 def dictionary(evidence: Evidence) -> Iterator[tuple[float, str]]:
     """List the factors that people forget, with their names."""
-    for value, name in ((2.0, "2"), (3.0, "3"), (4.0, "4"), (math.log(2), "ln 2"), (math.log(10), "ln 10"),
-                        (math.pi, "π"), (2 * math.pi, "2π"), (math.pi / 180, "π/180"), (math.sqrt(2), "√2"),
-                        (2 / math.sqrt(math.pi), "2/√π"), (math.sqrt(math.pi), "√π"),
-                        (math.sqrt(2 * math.pi), "√(2π)")):  # fmt: skip
+    for value, name in (
+        (2.0, "2"),
+        (3.0, "3"),
+        (4.0, "4"),
+        (math.log(2), "ln 2"),
+        (math.log(10), "ln 10"),
+        (math.pi, "π"),
+        (2 * math.pi, "2π"),
+        (math.pi / 180, "π/180"),
+        (math.sqrt(2), "√2"),
+        (2 / math.sqrt(math.pi), "2/√π"),
+        (math.sqrt(math.pi), "√π"),
+        (math.sqrt(2 * math.pi), "√(2π)"),
+    ):
         yield value, name
     shapes = list(zip([evidence.name(p) for p in range(evidence.count)], evidence.problem.domain.shapes))
     shapes += [("output", s) for s in evidence.problem.codomain.shapes]

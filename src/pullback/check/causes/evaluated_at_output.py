@@ -20,7 +20,9 @@ def search(evidence: Evidence) -> Match | None:
     if found is None and evidence.true is not None and evidence.wrong_inputs:
         moved = evidence.problem.with_x(1.5 + 2 * np.abs(evidence.problem.x))
         try:
-            larger = Evidence(evidence.subject.at(moved), evidence.settings, evidence.order, evidence.autodiff)
+            larger = Evidence(
+                evidence.subject.at(moved), evidence.settings, evidence.order, evidence.autodiff
+            )
         except Exception:  # outside the domain
             return None
         found = compare(larger)
@@ -36,15 +38,21 @@ def compare(evidence: Evidence) -> Match | None:
     inputs = evidence.subject.inputs
     for y in evidence.outputs:
         for k in evidence.problem.chosen:
-            if inputs[k].shape != y.shape or is_complex(inputs[k].dtype) != is_complex(y.dtype) or np.array_equal(inputs[k], y):
+            if (
+                inputs[k].shape != y.shape
+                or is_complex(inputs[k].dtype) != is_complex(y.dtype)
+                or np.array_equal(inputs[k], y)
+            ):
                 continue
             moved = tuple(y.astype(x.dtype) if i == k else x for i, x in enumerate(inputs))
             name = evidence.subject.names[k]
             at_output: list[Array | None] = [evidence.true_at(moved, v) for v in evidence.vs]
             if all(evidence.explains(at_output, p) for p in wrong):
                 return Match(
-                    SLUG, f"the derivative is evaluated at the output instead of at `{name}`",
-                    f"use `{name}` where the gradient uses the output", listed([evidence.name(p) for p in wrong]),
+                    SLUG,
+                    f"the derivative is evaluated at the output instead of at `{name}`",
+                    f"use `{name}` where the gradient uses the output",
+                    listed([evidence.name(p) for p in wrong]),
                 )
             back = [evidence.claimed_at(moved, v) for v in evidence.vs]
             if all(
@@ -53,7 +61,10 @@ def compare(evidence: Evidence) -> Match | None:
                 for b, t in zip(back, evidence.true)
             ):
                 return Match(
-                    SLUG, f"the gradient uses `{name}` where its formula needs the output: it is right when evaluated at the output",
-                    f"use the output where the gradient uses `{name}`", listed([evidence.name(p) for p in wrong]),
+                    SLUG,
+                    f"the gradient uses `{name}` where its formula needs the output: it is right "
+                    "when evaluated at the output",
+                    f"use the output where the gradient uses `{name}`",
+                    listed([evidence.name(p) for p in wrong]),
                 )
     return None

@@ -36,14 +36,19 @@ def search(evidence: Evidence) -> Match | None:
                 for p, q in pair
                 for c, t in zip(evidence.claimed, true)
             ):
-                return Match(SLUG, f"the gradients of `{a}` and `{b}` are exchanged", f"return the gradient of `{a}` first, then that of `{b}`")
+                return Match(
+                    SLUG,
+                    f"the gradients of `{a}` and `{b}` are exchanged",
+                    f"return the gradient of `{a}` first, then that of `{b}`",
+                )
             if any(evidence.unmoved(p) for p in wrong):
                 continue
             values = exchanged(evidence, i, j)
             guess = [evidence.true_at(values, v) for v in evidence.vs]
             if all(evidence.explains(guess, p) for p in wrong):
                 return Match(
-                    SLUG, f"the gradient is right with the values of `{a}` and `{b}` exchanged",
+                    SLUG,
+                    f"the gradient is right with the values of `{a}` and `{b}` exchanged",
                     f"exchange `{a}` and `{b}` inside the gradient",
                 )
     return None

@@ -25,6 +25,8 @@ def search(evidence: Evidence) -> Match | None:
             return None
     names = listed([evidence.name(p) for p in wrong])
     return Match(
-        SLUG, f"the branch in the gradient of {names} is inverted: it is zero exactly where the derivative is not",
-        "exchange the two sides of the condition", names,
+        SLUG,
+        f"the branch in the gradient of {names} is inverted: it is zero exactly where the derivative is not",
+        "exchange the two sides of the condition",
+        names,
     )

@@ -24,7 +24,7 @@ def factors(evidence: Evidence, place: int) -> Iterator[tuple[str, Array]]:
             yield f"`{evidence.name(p)}`", a
             yield f"`{evidence.name(p)}`²", a * a
     for k, y in enumerate(evidence.outputs):
-        if y.shape in (x.shape, ()) or y.ndim == x.ndim - 1 and x.shape[: y.ndim] == y.shape:
+        if y.shape in (x.shape, ()) or (y.ndim == x.ndim - 1 and x.shape[: y.ndim] == y.shape):
             name = "the output" if len(evidence.outputs) == 1 else f"output {k}"
             wide = y if y.shape in (x.shape, ()) else y[..., None]
             yield name, wide
@@ -44,7 +44,7 @@ def search(evidence: Evidence) -> Match | None:
         c = np.stack([evidence.shaped(g, p) for g in evidence.claimed])
         for name, factor in factors(evidence, p):
             scaled = np.broadcast_to(factor, t.shape[1:])
-            if not np.isfinite(scaled).all() or np.ptp(scaled) == 0 and scaled.size > 1 and factor.shape:
+            if not np.isfinite(scaled).all() or (np.ptp(scaled) == 0 and scaled.size > 1 and factor.shape):
                 continue
             for sign, minus in ((1, ""), (-1, "minus ")):
                 if evidence.close(sign * c * scaled, t, 10):

@@ -26,10 +26,22 @@ def search(evidence: Evidence) -> Match | None:
         if r is None:
             continue
         if r == 0:
-            return Match(SLUG, f"the cotangent of output {k} is ignored", f"add what the cotangent of output {k} contributes")
+            return Match(
+                SLUG,
+                f"the cotangent of output {k} is ignored",
+                f"add what the cotangent of output {k} contributes",
+            )
         if abs(r + 1) < 1e-5:
-            return Match("sign", f"the contribution of output {k} has the wrong sign", f"negate what the cotangent of output {k} contributes")
-        return Match("constant-factor", f"the contribution of output {k} is {r:.6g} times what it should be", f"divide it by {r:.6g}")
+            return Match(
+                "sign",
+                f"the contribution of output {k} has the wrong sign",
+                f"negate what the cotangent of output {k} contributes",
+            )
+        return Match(
+            "constant-factor",
+            f"the contribution of output {k} is {r:.6g} times what it should be",
+            f"divide it by {r:.6g}",
+        )
 
     def fits(change: Callable[[Array], Array]) -> bool:
         guess = [evidence.true_at(evidence.subject.inputs, change(v.copy())) for v in evidence.vs]
@@ -50,9 +62,17 @@ def search(evidence: Evidence) -> Match | None:
                 return v
 
             if fits(swap):
-                return Match(SLUG, f"the cotangents of outputs {i} and {j} are exchanged", f"exchange the arguments {i} and {j} of `grad`")
+                return Match(
+                    SLUG,
+                    f"the cotangents of outputs {i} and {j} are exchanged",
+                    f"exchange the arguments {i} and {j} of `grad`",
+                )
             if fits(copy):
-                return Match(SLUG, f"the cotangent of output {i} is used for output {j} too", f"use the cotangent of output {j}")
+                return Match(
+                    SLUG,
+                    f"the cotangent of output {i} is used for output {j} too",
+                    f"use the cotangent of output {j}",
+                )
     return None
 
 

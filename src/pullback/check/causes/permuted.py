@@ -18,7 +18,7 @@ def search(evidence: Evidence) -> Match | None:
     if evidence.true is None or not wrong:
         return None
     names = listed([evidence.name(p) for p in wrong])
-    edit = "check the order of the indices: the gradient of a selection puts each entry of `dy` back where it was taken"
+    edit = "check the order of the indices: each entry of `dy` goes back to where its output was taken from"
     if all(moved(evidence, p) for p in wrong):
         return Match(SLUG, f"the gradient of {names} has the right entries in the wrong places", edit, names)
     both = evidence.jacobians

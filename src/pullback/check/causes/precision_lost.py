@@ -37,5 +37,6 @@ def _match(evidence: Evidence, name: str, relative: object) -> Match:
     return Match(
         SLUG,
         f"the gradient has only the precision of {name}: it is right, but rounded on the way",
-        f"compute the gradient in {evidence.problem.domain.dtypes[0].name}; look for a cast or a constant of type {name}",
+        f"compute the gradient in {evidence.problem.domain.dtypes[0].name}; look for a cast or a "
+        f"constant of type {name}",
     )

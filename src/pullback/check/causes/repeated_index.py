@@ -16,7 +16,7 @@ def distinct(indices: Array, rng: np.random.Generator, bound: int) -> Array | No
     """Give other indices of the same shape without repeats, or None when there is no room."""
     if indices.size > bound:
         return None
-    return rng.permutation(bound)[: indices.size].reshape(indices.shape).astype(indices.dtype)
+    return np.asarray(rng.permutation(bound)[: indices.size].reshape(indices.shape), indices.dtype)
 
 
 def search(evidence: Evidence) -> Match | None:
@@ -47,7 +47,13 @@ def search(evidence: Evidence) -> Match | None:
     kept = (claimed != 0).sum(0) == 1
     same = np.abs(true - claimed) <= 1e-5 * np.abs(true).max()
     selection = ((true != 0).sum(1) <= 1).all() and np.allclose(true[true != 0], 1)
-    if selection and shared.any() and (kept[shared]).all() and same[:, ~shared].all() and same[claimed != 0].all():
+    if (
+        selection
+        and shared.any()
+        and (kept[shared]).all()
+        and same[:, ~shared].all()
+        and same[claimed != 0].all()
+    ):
         return _match("where several outputs come from one entry")
     return None
 

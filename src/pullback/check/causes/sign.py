@@ -24,4 +24,6 @@ def search(evidence: Evidence) -> Match | None:
         if not other.wrong_inputs or any(r is None or abs(r + 1) > 1e-4 for r in again):
             return None
     names = listed([evidence.name(p) for p in evidence.wrong_inputs])
-    return Match(SLUG, f"the gradient of {names} has the wrong sign", f"negate the gradient of {names}", names)
+    return Match(
+        SLUG, f"the gradient of {names} has the wrong sign", f"negate the gradient of {names}", names
+    )

@@ -1,4 +1,6 @@
-"""One entry among many is wrong, and there is no plain gradient to compare with: three projections name it."""
+"""One entry among many is wrong, and there is no plain gradient to compare with: three projections name
+it.
+"""
 
 from __future__ import annotations
 
@@ -40,4 +42,9 @@ def search(evidence: Evidence) -> Match | None:
     k, place = problem.domain.where(index)
     name = evidence.name(k)
     where = f"{name}[{', '.join(map(str, place))}]"
-    return Match(SLUG, f"one entry of the gradient is wrong: that of `{where}`", f"look at how `{where}` is handled", where)
+    return Match(
+        SLUG,
+        f"one entry of the gradient is wrong: that of `{where}`",
+        f"look at how `{where}` is handled",
+        where,
+    )

@@ -20,6 +20,8 @@ def search(evidence: Evidence) -> Match | None:
         return None
     names = listed([evidence.name(p) for p in wrong])
     return Match(
-        SLUG, f"the gradient of {names} is wrong at this point and right at {len(others)} others",
-        "look at the branch that this point takes", "special points",
+        SLUG,
+        f"the gradient of {names} is wrong at this point and right at {len(others)} others",
+        "look at the branch that this point takes",
+        "special points",
     )

@@ -50,36 +50,65 @@ def search(evidence: Evidence) -> Match | None:
                 break
     names = listed([evidence.name(p) for p in wrong])
     if len(said) == len(wrong):
-        return Match(SLUG, f"the gradient of {names} is {said[0]}", f"undo it: the gradient of {names} comes out {said[0]}", names)
-    both = evidence.jacobians if len(wrong) == evidence.count else None
-    if both is not None and both[0].shape[0] == both[0].shape[1] > 1 and evidence.close(both[0].T, both[1], 10):
         return Match(
-            SLUG, f"the gradient of {names} applies the Jacobian to `dy` instead of its transpose",
-            "transpose the linear map: a scan runs the other way, a permutation is inverted, a matrix is transposed", names,
+            SLUG,
+            f"the gradient of {names} is {said[0]}",
+            f"undo it: the gradient of {names} comes out {said[0]}",
+            names,
+        )
+    both = evidence.jacobians if len(wrong) == evidence.count else None
+    if (
+        both is not None
+        and both[0].shape[0] == both[0].shape[1] > 1
+        and evidence.close(both[0].T, both[1], 10)
+    ):
+        return Match(
+            SLUG,
+            f"the gradient of {names} applies the Jacobian to `dy` instead of its transpose",
+            "transpose the linear map: a scan runs the other way, a permutation is inverted, a "
+            "matrix is transposed",
+            names,
         )
     inputs = evidence.subject.inputs
     for k in evidence.problem.chosen:
         for axis in range(inputs[k].ndim):
-            turned = tuple(np.ascontiguousarray(np.flip(a, axis)) if i == k else a for i, a in enumerate(inputs))
+            turned = tuple(
+                np.ascontiguousarray(np.flip(a, axis)) if i == k else a for i, a in enumerate(inputs)
+            )
             guess = [evidence.true_at(turned, v) for v in evidence.vs] if inputs[k].shape[axis] > 1 else []
             if guess and all(evidence.explains(guess, p) for p in wrong):
                 name = evidence.subject.names[k]
                 return Match(
-                    SLUG, f"the gradient of {names} is right for `{name}` reversed along axis {axis}",
-                    f"reverse `{name}` along axis {axis} in the gradient", names,
+                    SLUG,
+                    f"the gradient of {names} is right for `{name}` reversed along axis {axis}",
+                    f"reverse `{name}` along axis {axis} in the gradient",
+                    names,
                 )
     for k, x in enumerate(inputs):
         if x.ndim >= 2 and x.shape[-1] == x.shape[-2]:
-            turned = tuple(np.ascontiguousarray(np.swapaxes(a, -1, -2)) if i == k else a for i, a in enumerate(inputs))
+            turned = tuple(
+                np.ascontiguousarray(np.swapaxes(a, -1, -2)) if i == k else a for i, a in enumerate(inputs)
+            )
             guess = [evidence.true_at(turned, v) for v in evidence.vs]
             if all(evidence.explains(guess, p) for p in wrong):
                 name = evidence.subject.names[k]
-                return Match(SLUG, f"the gradient of {names} is right for the transpose of `{name}`", f"transpose `{name}` in the gradient", names)
+                return Match(
+                    SLUG,
+                    f"the gradient of {names} is right for the transpose of `{name}`",
+                    f"transpose `{name}` in the gradient",
+                    names,
+                )
             flipped = [evidence.claimed_at(turned, v) for v in evidence.vs]
             if all(
                 f is not None and evidence.close(evidence.part(f, p), evidence.part(t, p), 10)
-                for p in wrong for f, t in zip(flipped, true)
+                for p in wrong
+                for f, t in zip(flipped, true)
             ) and k not in [evidence.problem.chosen[p] for p in wrong]:
                 name = evidence.subject.names[k]
-                return Match(SLUG, f"the gradient of {names} is right for the transpose of `{name}`", f"transpose `{name}` in the gradient", names)
+                return Match(
+                    SLUG,
+                    f"the gradient of {names} is right for the transpose of `{name}`",
+                    f"transpose `{name}` in the gradient",
+                    names,
+                )
     return None

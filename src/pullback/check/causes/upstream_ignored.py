@@ -17,13 +17,18 @@ def search(evidence: Evidence) -> Match | None:
     ignoring = []
     for place in evidence.wrong_inputs or range(evidence.count):
         a = evidence.part(first, place)
-        if a.any() and np.isfinite(a).all() and all(np.array_equal(a, evidence.part(o, place)) for o in others):
+        if (
+            a.any()
+            and np.isfinite(a).all()
+            and all(np.array_equal(a, evidence.part(o, place)) for o in others)
+        ):
             ignoring.append(evidence.name(place))
     if not ignoring or len(ignoring) < len(evidence.wrong_inputs):
         return None
     return Match(
         SLUG,
-        f"the gradient of {listed(ignoring)} does not use the upstream gradient: it is the same for every `dy`",
+        f"the gradient of {listed(ignoring)} does not use the upstream gradient: it is the same "
+        "for every `dy`",
         "multiply by `dy`: a pullback returns dy · ∂y/∂x, not ∂y/∂x alone",
         listed(ignoring),
     )

@@ -25,5 +25,5 @@ def search(evidence: Evidence) -> Match | None:
     return Match(
         SLUG,
         f"the gradient {how}: for `2a - 3b` it is not twice that for `a` less three times that for `b`",
-        'use `dy` once and linearly, as a factor; if it is changed on purpose (clipped, normalised), declare `differs="why"`',
+        'use `dy` once and linearly, as a factor; if it is changed on purpose, declare `differs="why"`',
     )

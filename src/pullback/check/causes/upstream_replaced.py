@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -17,31 +19,38 @@ CONFIRM = True
 
 def transforms(shape: tuple[int, ...]) -> Iterator[tuple[str, Callable[[Array], Array]]]:
     """List what people put in place of `dy`."""
-    axes = list(range(len(shape)))
-    for axis in axes:
-        if shape[axis] < 2:
-            continue
-        yield f"summed over axis {axis}", lambda v, a=axis: np.broadcast_to(v.sum(a, keepdims=True), v.shape)  # type: ignore[misc]
-        yield f"averaged over axis {axis}", lambda v, a=axis: np.broadcast_to(v.mean(a, keepdims=True), v.shape)  # type: ignore[misc]
-        yield f"reversed along axis {axis}", lambda v, a=axis: np.flip(v, a)  # type: ignore[misc]
-        for k in (1, -1):
-            yield f"shifted by {k} along axis {axis}", lambda v, a=axis, k=k: np.roll(v, k, a)  # type: ignore[misc]
-        yield (
-            f"taken from the first entry along axis {axis}",
-            lambda v, a=axis: np.broadcast_to(np.take(v, [0], a), v.shape),  # type: ignore[misc]
-        )
-    if len(axes) > 1:
-        yield "summed over everything", lambda v: np.full(v.shape, v.sum())
-        yield "averaged over everything", lambda v: np.full(v.shape, v.mean())
+    for axis in (a for a, d in enumerate(shape) if d > 1):
+        yield f"summed over axis {axis}", partial(_spread, np.sum, axis)
+        yield f"averaged over axis {axis}", partial(_spread, np.mean, axis)
+        yield f"taken from the first entry along axis {axis}", partial(_spread, _first, axis)
+        yield f"reversed along axis {axis}", partial(np.flip, axis=axis)
+        yield f"shifted by 1 along axis {axis}", partial(np.roll, shift=1, axis=axis)
+        yield f"shifted by -1 along axis {axis}", partial(np.roll, shift=-1, axis=axis)
+    if len(shape) > 1:
+        yield "summed over everything", partial(_spread, np.sum, None)
+        yield "averaged over everything", partial(_spread, np.mean, None)
         if shape[-1] == shape[-2]:
-            yield "transposed", lambda v: np.swapaxes(v, -1, -2)
+            yield "transposed", partial(np.swapaxes, axis1=-1, axis2=-2)
     yield "in absolute value", np.abs
+
+
+def _spread(reduce: Callable[..., Any], axis: int | None, v: Array) -> Array:
+    return np.broadcast_to(reduce(v, axis=axis, keepdims=True), v.shape)
+
+
+def _first(v: Array, axis: int, keepdims: bool) -> Array:
+    return np.take(v, [0], axis)
 
 
 def search(evidence: Evidence) -> Match | None:
     """Look for a replaced `dy` under which the truth equals the claim."""
     shapes = evidence.problem.codomain.shapes
-    if evidence.true is None or len(shapes) != 1 or not evidence.wrong_inputs or evidence.vs[0].size != np.prod(shapes[0]):
+    if (
+        evidence.true is None
+        or len(shapes) != 1
+        or not evidence.wrong_inputs
+        or evidence.vs[0].size != np.prod(shapes[0])
+    ):
         return None
     for how, change in transforms(shapes[0]):
         guess = [
@@ -51,7 +60,9 @@ def search(evidence: Evidence) -> Match | None:
         if all(evidence.explains(guess, p) for p in evidence.wrong_inputs):
             names = listed([evidence.name(p) for p in evidence.wrong_inputs])
             return Match(
-                SLUG, f"the gradient of {names} is right for another upstream: `dy` {how}",
-                "use `dy` itself, entry by entry", names,
+                SLUG,
+                f"the gradient of {names} is right for another upstream: `dy` {how}",
+                "use `dy` itself, entry by entry",
+                names,
             )
     return None

@@ -26,7 +26,9 @@ def search(evidence: Evidence) -> Match | None:
                 a, b = evidence.subject.names[i], evidence.subject.names[j]
                 names = listed([evidence.name(p) for p in wrong])
                 return Match(
-                    SLUG, f"the gradient of {names} is right when `{b}` is put in place of `{a}`",
-                    f"use `{a}` where the gradient of {names} uses `{b}`", names,
+                    SLUG,
+                    f"the gradient of {names} is right when `{b}` is put in place of `{a}`",
+                    f"use `{a}` where the gradient of {names} uses `{b}`",
+                    names,
                 )
     return None

@@ -1,7 +1,7 @@
 """The gradient is wrong only somewhere: at an index, below a threshold, at zero, at ties.
 
-Indices are asked before values. A region must be pure: every entry inside wrong, every entry outside right, over the
-failing point and fresh ones.
+Indices are asked before values. A region must be pure: every entry inside wrong, every entry outside
+right, over the failing point and fresh ones.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def wrong_entries(evidence: Evidence, place: int) -> Array:
     for t, c in zip(evidence.true, evidence.claimed):
         a, b = evidence.shaped(t, place), evidence.shaped(c, place)
         masks.append(evidence.differs(a, b))
-    return np.logical_or.reduce(masks)
+    return np.asarray(np.logical_or.reduce(masks))
 
 
 def relative_errors(evidence: Evidence, place: int) -> Array:
@@ -34,7 +34,7 @@ def relative_errors(evidence: Evidence, place: int) -> Array:
     for t, c in zip(evidence.true, evidence.claimed):
         a, b = evidence.shaped(t, place), evidence.shaped(c, place)
         found.append(np.abs(a - b) / np.maximum(np.maximum(np.abs(a), np.abs(b)), 1e-300))
-    return np.maximum.reduce(found)
+    return np.asarray(np.maximum.reduce(found))
 
 
 def fresh(evidence: Evidence) -> list[Evidence]:
@@ -57,10 +57,19 @@ def _gather(evidence: Evidence) -> list[Evidence]:
             moved = rng.permutation(x)
             moved = np.where(moved == 0, rng.normal(size=x.size), moved * rng.uniform(0.9, 1.1, x.size))
         try:
-            other = Evidence(evidence.subject.at(evidence.problem.with_x(moved)), evidence.settings, evidence.order, evidence.autodiff)
+            other = Evidence(
+                evidence.subject.at(evidence.problem.with_x(moved)),
+                evidence.settings,
+                evidence.order,
+                evidence.autodiff,
+            )
         except Exception:  # outside the domain
             continue
-        if other.true is not None and np.isfinite(other.problem.y).all() and all(np.isfinite(c).all() for c in other.claimed):
+        if (
+            other.true is not None
+            and np.isfinite(other.problem.y).all()
+            and all(np.isfinite(c).all() for c in other.claimed)
+        ):
             found.append(other)
         if len(found) >= FRESH or (len(found) >= 3 and x.size > 400):
             break
@@ -71,7 +80,7 @@ def indexed(mask: Array) -> str | None:
     """Describe a mask that is a slab of one axis or a triangle, or give None."""
     for axis in range(mask.ndim):
         rest = tuple(a for a in range(mask.ndim) if a != axis)
-        line = mask.any(rest) if rest else mask
+        line = np.asarray(mask.any(rest) if rest else mask)
         slab = np.broadcast_to(line.reshape([-1 if a == axis else 1 for a in range(mask.ndim)]), mask.shape)
         wrong = np.flatnonzero(line)
         if not np.array_equal(slab, mask) or not 0 < len(wrong) < len(line):
@@ -79,7 +88,7 @@ def indexed(mask: Array) -> str | None:
         if len(wrong) == 1:
             i = int(wrong[0])
             which = "the first" if i == 0 else "the last" if i == len(line) - 1 else f"index {i}"
-            return f"{which} of axis {axis}" if which[0] != "i" else f"{which} of axis {axis}"
+            return f"{which} of axis {axis}"
         if (np.diff(wrong) == 1).all():
             return f"indices {wrong[0]} to {wrong[-1]} of axis {axis}"
         if len({int(i) % 2 for i in wrong}) == 1 and len(wrong) >= len(line) // 2:
@@ -88,9 +97,12 @@ def indexed(mask: Array) -> str | None:
             return f"the first and the last of axis {axis}"
     if mask.ndim >= 2 and mask.shape[-1] == mask.shape[-2] and mask.shape[-1] > 1:
         n = mask.shape[-1]
-        regions = {"the diagonal": np.eye(n, dtype=bool), "the part above the diagonal": np.triu(np.ones((n, n), bool), 1),
-                   "the part below the diagonal": np.tril(np.ones((n, n), bool), -1),
-                   "everything but the diagonal": ~np.eye(n, dtype=bool)}  # fmt: skip
+        regions = {
+            "the diagonal": np.eye(n, dtype=bool),
+            "the part above the diagonal": np.triu(np.ones((n, n), bool), 1),
+            "the part below the diagonal": np.tril(np.ones((n, n), bool), -1),
+            "everything but the diagonal": ~np.eye(n, dtype=bool),
+        }
         for said, region in regions.items():
             if np.array_equal(mask, np.broadcast_to(region, mask.shape)):
                 return said
@@ -111,13 +123,17 @@ def stump(feature: Array, wrong: Array) -> tuple[str, float, float] | None:
     stop = (above.min() + high) / 2 if above.size else np.inf
     if low == high:
         return "=", float(low), float(low)
-    return "in", _round_between(below.max() if below.size else -np.inf, low, start), _round_between(high, above.min() if above.size else np.inf, stop)
+    return (
+        "in",
+        _round_between(below.max() if below.size else -np.inf, low, start),
+        _round_between(high, above.min() if above.size else np.inf, stop),
+    )
 
 
 def _round_between(a: float, b: float, fallback: float) -> float:
     if not np.isfinite(fallback):
         return float(fallback)
-    for digits in range(0, 6):
+    for digits in range(6):
         value = round(fallback, digits)
         if a <= value <= b:
             return float(value) + 0.0
@@ -139,7 +155,7 @@ def described(name: str, found: tuple[str, float, float]) -> str:
 def tied(x: Array) -> Array:
     """Mark entries that share their value with another."""
     _, inverse, counts = np.unique(x, return_inverse=True, return_counts=True)
-    return np.asarray(counts[inverse.reshape(-1)] > 1).reshape(x.shape)
+    return np.reshape(np.asarray(counts[inverse.reshape(-1)] > 1), x.shape)
 
 
 def search(evidence: Evidence) -> Match | None:
@@ -155,10 +171,12 @@ def search(evidence: Evidence) -> Match | None:
         if said:
             regions.append((evidence.name(p), said))
     if len(regions) == len(wrong):
-        name, said = regions[0]
+        said = regions[0][1]
         return Match(
-            SLUG, f"the gradient of {listed([n for n, _ in regions])} is wrong only at {said}",
-            f"look at the branch or the index that handles {said}", said,
+            SLUG,
+            f"the gradient of {listed([n for n, _ in regions])} is wrong only at {said}",
+            f"look at the branch or the index that handles {said}",
+            said,
         )
     return None
 
@@ -209,9 +227,13 @@ def _features(evidence: Evidence, others: list[Evidence], p: int) -> list[tuple[
     for q in range(evidence.count):
         if q != p and evidence.array(q).shape == shape and not np.iscomplexobj(evidence.array(q)):
             b = np.concatenate([e.shaped(e.problem.x, q).reshape(-1) for e in every])
-            found += [(evidence.name(q), b), (f"{name} - {evidence.name(q)}", flat - b),
-                      (f"|{name} - {evidence.name(q)}|", np.abs(flat - b)), (f"|{evidence.name(q)}|", np.abs(b)),
-                      (f"|{name}| - |{evidence.name(q)}|", np.abs(flat) - np.abs(b))]  # fmt: skip
+            found += [
+                (evidence.name(q), b),
+                (f"{name} - {evidence.name(q)}", flat - b),
+                (f"|{name} - {evidence.name(q)}|", np.abs(flat - b)),
+                (f"|{evidence.name(q)}|", np.abs(b)),
+                (f"|{name}| - |{evidence.name(q)}|", np.abs(flat) - np.abs(b)),
+            ]
     for k, y in enumerate(evidence.outputs):
         if y.shape == shape and not np.iscomplexobj(y):
             label = "the output" if len(evidence.outputs) == 1 else f"output {k}"

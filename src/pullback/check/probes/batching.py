@@ -20,7 +20,11 @@ def probe(subject: Subject, settings: Settings) -> list[Finding]:
     """Compare a few rows of the host's Jacobian with pullbacks of unit cotangents."""
     outputs = subject.forward(subject.inputs)
     space = Space.of(outputs)
-    if subject.jacobian is None or not 0 < space.size <= SIZE or any(o.dtype.kind == "c" for o in (*outputs, *subject.inputs)):
+    if (
+        subject.jacobian is None
+        or not 0 < space.size <= SIZE
+        or any(o.dtype.kind == "c" for o in (*outputs, *subject.inputs))
+    ):
         return []
     try:
         subject.pullback(subject.inputs, outputs)
@@ -29,7 +33,11 @@ def probe(subject: Subject, settings: Settings) -> list[Finding]:
     try:
         whole = subject.jacobian(subject.inputs)
     except Exception as error:  # a host may refuse to batch in any way it likes
-        return [Finding("batching", "note", f"no jacobian: {type(error).__name__}", where="jacobian", reason="refused")]
+        return [
+            Finding(
+                "batching", "note", f"no jacobian: {type(error).__name__}", where="jacobian", reason="refused"
+            )
+        ]
     unit = roundoff(outputs)
     for row in settings.rng(14).permutation(space.size)[:ROWS]:
         k, place = space.where(int(row))
@@ -38,8 +46,13 @@ def probe(subject: Subject, settings: Settings) -> list[Finding]:
             if g is not None and block is not None and not near(block[place], g, rtol=2**14 * unit):
                 return [
                     Finding(
-                        "batching", "wrong" if subject.is_rule else "note", "the jacobian computed in one go differs from row by row",
-                        "batching-differs", "look for operations that mix the rows of a batch of cotangents", where="jacobian", reason="no",
+                        "batching",
+                        "wrong" if subject.is_rule else "note",
+                        "the jacobian computed in one go differs from row by row",
+                        "batching-differs",
+                        "look for operations that mix the rows of a batch of cotangents",
+                        where="jacobian",
+                        reason="no",
                         inputs=subject.inputs,
                     )
                 ]

@@ -16,7 +16,10 @@ def probe(subject: Subject, settings: Settings) -> list[Finding]:
     names = ", ".join(f"`{n}`" for n in subject.captured)
     return [
         Finding(
-            "captured", "note", f"the rule captures {names} from outside: a gradient with respect to it is silently None",
-            edit="pass it as an argument", where=names,
+            "captured",
+            "note",
+            f"the rule captures {names} from outside: a gradient with respect to it is silently None",
+            edit="pass it as an argument",
+            where=names,
         )
     ]

@@ -27,17 +27,27 @@ def probe(subject: Subject, settings: Settings) -> list[Finding]:
         try:
             found = pullback(subject.inputs, given)
         except Exception as error:  # a compiler may refuse in any way it likes
-            findings.append(Finding("compiled", "note", f"{name}: {type(error).__name__}", where=name, reason="refused"))
+            findings.append(
+                Finding("compiled", "note", f"{name}: {type(error).__name__}", where=name, reason="refused")
+            )
             continue
         same = all(near(a, b, rtol=2**14 * roundoff(given)) for a, b in zip(eager, found))
         if same:
-            findings.append(Finding("compiled", "note", f"{name} agrees with eager", where=name, reason="yes"))
+            findings.append(
+                Finding("compiled", "note", f"{name} agrees with eager", where=name, reason="yes")
+            )
         else:
             findings.append(
                 Finding(
-                    "compiled", "wrong" if subject.is_rule else "note", f"{name} gives another gradient than eager", "compiled-differs",
-                    "look for Python values, NumPy or `.numpy()` in the body: they are frozen at tracing", where=name, reason="no",
-                    inputs=subject.inputs, cotangents=given,
+                    "compiled",
+                    "wrong" if subject.is_rule else "note",
+                    f"{name} gives another gradient than eager",
+                    "compiled-differs",
+                    "look for Python values, NumPy or `.numpy()` in the body: they are frozen at tracing",
+                    where=name,
+                    reason="no",
+                    inputs=subject.inputs,
+                    cotangents=given,
                 )
             )
     return findings

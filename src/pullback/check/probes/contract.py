@@ -19,14 +19,17 @@ def probe(subject: Subject, settings: Settings) -> list[Finding]:
     findings = look(subject, settings, "given")
     if settings.own_points and not any(f.verdict == "wrong" for f in findings):
         for label, inputs in reshaped(subject, settings.rng(3)):
-            worse = [f for f in look(subject.at(inputs), settings, label, subject.inputs) if f.verdict == "wrong"]
+            worse = [
+                f for f in look(subject.at(inputs), settings, label, subject.inputs) if f.verdict == "wrong"
+            ]
             if worse and worse[0].cause != "pullback-raises":
                 return findings + worse
     return findings
 
 
 def look(subject: Subject, settings: Settings, label: str, original: Arrays = ()) -> list[Finding]:
-    """Check shapes and dtypes at one point; a size written into the rule (that of `original`) is no mistake of shape."""
+    """Check shapes and dtypes at one point; a size written into the rule (that of `original`) "
+    "is no mistake of shape."""
     outputs = subject.forward(subject.inputs)
     given = cotangents(subject, settings.rng(2))
     try:
@@ -34,8 +37,14 @@ def look(subject: Subject, settings: Settings, label: str, original: Arrays = ()
     except Exception as error:  # a user's pullback may fail in any way it likes
         return [
             Finding(
-                "contract", "wrong" if subject.is_rule else "undecided", f"the pullback raises {type(error).__name__}: {str(error).splitlines()[0][:200] if str(error) else ''}",
-                "pullback-raises", point=label, inputs=subject.inputs, cotangents=given,
+                "contract",
+                "wrong" if subject.is_rule else "undecided",
+                f"the pullback raises {type(error).__name__}: "
+                f"{str(error).splitlines()[0][:200] if str(error) else ''}",
+                "pullback-raises",
+                point=label,
+                inputs=subject.inputs,
+                cotangents=given,
             )
         ]
     findings = []
@@ -43,17 +52,49 @@ def look(subject: Subject, settings: Settings, label: str, original: Arrays = ()
         if not subject.differentiable[k]:
             continue
         if g is None:
-            findings.append(Finding("contract", "note", f"no gradient flows to `{name}` (None)", where=name, point=label))
+            findings.append(
+                Finding("contract", "note", f"no gradient flows to `{name}` (None)", where=name, point=label)
+            )
         elif original and g.shape == original[k].shape != x.shape:
             continue
         elif g.shape != x.shape:
             cause, sentence, edit = misshapen(name, x, g, outputs)
-            findings.append(Finding("contract", "wrong", sentence, cause, edit, where=name, point=label, inputs=subject.inputs, cotangents=given))
+            findings.append(
+                Finding(
+                    "contract",
+                    "wrong",
+                    sentence,
+                    cause,
+                    edit,
+                    where=name,
+                    point=label,
+                    inputs=subject.inputs,
+                    cotangents=given,
+                )
+            )
         elif is_complex(g.dtype) and not is_complex(x.dtype):
             sentence = f"the gradient of `{name}` is complex, the input is real"
-            findings.append(Finding("contract", "wrong", sentence, "conjugate-missing", "take the real part", name, point=label, inputs=subject.inputs))
+            findings.append(
+                Finding(
+                    "contract",
+                    "wrong",
+                    sentence,
+                    "conjugate-missing",
+                    "take the real part",
+                    name,
+                    point=label,
+                    inputs=subject.inputs,
+                )
+            )
         elif g.dtype != x.dtype:
-            findings.append(Finding("contract", "note", f"the gradient of `{name}` is {g.dtype.name}, the input {x.dtype.name}", where=name))
+            findings.append(
+                Finding(
+                    "contract",
+                    "note",
+                    f"the gradient of `{name}` is {g.dtype.name}, the input {x.dtype.name}",
+                    where=name,
+                )
+            )
     return findings
 
 
@@ -64,15 +105,25 @@ def misshapen(name: str, x: Array, g: Array, outputs: Arrays) -> tuple[str, str,
     if axes is not None:
         which = "axis" if len(axes) == 1 else "axes"
         said = ", ".join(map(str, axes))
-        return "broadcast-not-reduced", f"{found}: {which} {said} was broadcast and must be summed", (
-            f"`tf.reduce_sum(g, axis={list(axes)})`, or `pb.unbroadcast(g, like={name})`"
+        return (
+            "broadcast-not-reduced",
+            f"{found}: {which} {said} was broadcast and must be summed",
+            (f"`tf.reduce_sum(g, axis={list(axes)})`, or `pb.unbroadcast(g, like={name})`"),
         )
     if g.ndim == x.ndim and sorted(g.shape) == sorted(x.shape):
         return "transposed", f"{found}: it is transposed", f"transpose the gradient of `{name}` back"
     if broadcast_axes(g.shape, x.shape) is not None and g.size < x.size:
-        return "wrong-shape", f"{found}: it was reduced too far, or is still to be broadcast", f"broadcast it: `tf.broadcast_to(g, tf.shape({name}))`"
+        return (
+            "wrong-shape",
+            f"{found}: it was reduced too far, or is still to be broadcast",
+            f"broadcast it: `tf.broadcast_to(g, tf.shape({name}))`",
+        )
     if g.size == x.size:
-        return "wrong-shape", f"{found}: the entries are there, the shape is not", f"`tf.reshape(g, tf.shape({name}))`"
+        return (
+            "wrong-shape",
+            f"{found}: the entries are there, the shape is not",
+            f"`tf.reshape(g, tf.shape({name}))`",
+        )
     return "wrong-shape", found, f"return a gradient of the shape of `{name}`"
 
 

@@ -29,4 +29,12 @@ def probe(subject: Subject, settings: Settings) -> list[Finding]:
         return min(times)
 
     ratio = best(subject.pullback) / best(subject.body_pullback)
-    return [Finding("cost", "note", f"a gradient costs {ratio:.2f} times that of plain autodiff", measured=ratio, where="cost")]
+    return [
+        Finding(
+            "cost",
+            "note",
+            f"a gradient costs {ratio:.2f} times that of plain autodiff",
+            measured=ratio,
+            where="cost",
+        )
+    ]

@@ -18,25 +18,41 @@ from pullback.check.subject import Subject
 
 RANK = 30
 WHY = {
-    "noise": "rounding hides the derivative", "rough": "the function varies on the scale of rounding",
-    "kink": "the derivative is a choice here", "domain": "the function does not exist on one side",
-    "nonfinite": "the function or its gradient is not finite here", "empty": "there are no entries",
+    "noise": "rounding hides the derivative",
+    "rough": "the function varies on the scale of rounding",
+    "kink": "the derivative is a choice here",
+    "domain": "the function does not exist on one side",
+    "nonfinite": "the function or its gradient is not finite here",
+    "empty": "there are no entries",
     "no gradient": "no gradient flows to any input",
-}  # fmt: skip
+}
 
 
 def probe(subject: Subject, settings: Settings) -> list[Finding]:
     """Test the given point, then own points until one fails."""
     if subject.intent.kind == "differs":
-        return [Finding("derivative", "note", f"the gradient is {subject.intent}: not compared with the derivative")]
+        return [
+            Finding(
+                "derivative", "note", f"the gradient is {subject.intent}: not compared with the derivative"
+            )
+        ]
     if not any(subject.differentiable):
-        return [Finding("derivative", "undecided", "no input is floating or complex: there is nothing to differentiate", reason="no gradient")]
+        return [
+            Finding(
+                "derivative",
+                "undecided",
+                "no input is floating or complex: there is nothing to differentiate",
+                reason="no gradient",
+            )
+        ]
     try:
         outcome = examine(subject, Point("given", subject.inputs), settings.rng(4), settings, own=False)
     except ShapeMismatchError:
         return []  # the contract probe says so
     except Exception as error:  # a pullback that raises: the contract probe says so too
-        return [Finding("derivative", "undecided", f"no gradient: {type(error).__name__}", reason="no gradient")]
+        return [
+            Finding("derivative", "undecided", f"no gradient: {type(error).__name__}", reason="no gradient")
+        ]
     first = finding_of(subject, outcome, Point("given", subject.inputs), settings)
     if outcome.verdict == "wrong" or not settings.own_points:
         return [first]
@@ -51,13 +67,26 @@ def probe(subject: Subject, settings: Settings) -> list[Finding]:
             continue
         tested += found.verdict == "right"
         if found.reason == "nonfinite" and found.worst is not None and len(findings) < 2:
-            findings.append(Finding("derivative", "note", f"the gradient is not finite at a point of the checker's own ({point.label}), where the slope is", inputs=point.inputs))
+            findings.append(
+                Finding(
+                    "derivative",
+                    "note",
+                    f"the gradient is not finite at a point of the checker's own ({point.label}), "
+                    "where the slope is",
+                    inputs=point.inputs,
+                )
+            )
         if found.verdict == "wrong" and subject.is_builtin:
             sentence = f"the host's own gradient is wrong at a point of the checker's own ({point.label})"
-            return [*findings, replace(finding_of(subject, found, point, settings), verdict="note", sentence=sentence)]
+            return [
+                *findings,
+                replace(finding_of(subject, found, point, settings), verdict="note", sentence=sentence),
+            ]
         if found.verdict == "wrong":
             return [*findings, finding_of(subject, found, point, settings)]
-    findings.append(Finding("derivative", "note", f"also right at {tested} points of the checker's own", point="own"))
+    findings.append(
+        Finding("derivative", "note", f"also right at {tested} points of the checker's own", point="own")
+    )
     return findings
 
 
@@ -77,8 +106,15 @@ def finding_of(subject: Subject, outcome: Outcome, point: Point, settings: Setti
     else:
         sentence = f"undecided{at}: {WHY.get(outcome.reason, outcome.reason)}"
     return Finding(
-        "derivative", outcome.verdict, sentence,
-        measured=worst.measured if worst else None, claimed=worst.claimed if worst else None,
+        "derivative",
+        outcome.verdict,
+        sentence,
+        measured=worst.measured if worst else None,
+        claimed=worst.claimed if worst else None,
         resolution=float(outcome.resolution) if np.isfinite(outcome.resolution) else None,
-        reason=outcome.reason, oracle=oracle, point=point.label, inputs=point.inputs, cotangents=cotangents,
+        reason=outcome.reason,
+        oracle=oracle,
+        point=point.label,
+        inputs=point.inputs,
+        cotangents=cotangents,
     )

@@ -20,9 +20,13 @@ def probe(subject: Subject, settings: Settings) -> list[Finding]:
     if spread(first, again) > 1e3 * unit:
         return [
             Finding(
-                "determinism", "wrong" if subject.is_rule else "undecided",
-                "the function gives another value on a second call with the same input: it is random or keeps state",
-                "stateful-forward", "draw the random numbers outside, or pass a seed as an argument", inputs=subject.inputs,
+                "determinism",
+                "wrong" if subject.is_rule else "undecided",
+                "the function gives another value on a second call with the same input: it is "
+                "random or keeps state",
+                "stateful-forward",
+                "draw the random numbers outside, or pass a seed as an argument",
+                inputs=subject.inputs,
             )
         ]
     given = cotangents(subject, settings.rng(9))
@@ -33,9 +37,13 @@ def probe(subject: Subject, settings: Settings) -> list[Finding]:
     if spread(one, two) > 1e3 * unit:
         return [
             Finding(
-                "determinism", "wrong", "the gradient differs between two calls with the same input and upstream",
-                "non-deterministic", "keep what the forward drew (a mask, a permutation) as a residual instead of drawing again",
-                inputs=subject.inputs, cotangents=given,
+                "determinism",
+                "wrong",
+                "the gradient differs between two calls with the same input and upstream",
+                "non-deterministic",
+                "keep what the forward drew (a mask, a permutation) as a residual instead of drawing again",
+                inputs=subject.inputs,
+                cotangents=given,
             )
         ]
     return []

@@ -34,19 +34,37 @@ def probe(subject: Subject, settings: Settings) -> list[Finding]:
     try:
         pushed = subject.pushforward(subject.inputs, tuple(tangents))
     except Exception as error:  # a host may refuse forward mode in any way it likes
-        return [Finding("forward_mode", "note", f"no forward mode: {type(error).__name__}", where="forward", reason="refused")]
+        return [
+            Finding(
+                "forward_mode",
+                "note",
+                f"no forward mode: {type(error).__name__}",
+                where="forward",
+                reason="refused",
+            )
+        ]
     along = problem.codomain.pack(pushed)
     if not np.isfinite(along).all() or not np.isfinite(g).all():
         return []
     left, right = float(v @ along), float(g @ u)
     scale = max(float(np.linalg.norm(v * along)), float(np.linalg.norm(g * u)), 1e-300)
     if abs(left - right) <= 1e3 * problem.unit * np.sqrt(problem.x.size + problem.y.size) * scale:
-        return [Finding("forward_mode", "note", "forward mode agrees with reverse mode", where="forward", reason="yes")]
+        return [
+            Finding(
+                "forward_mode", "note", "forward mode agrees with reverse mode", where="forward", reason="yes"
+            )
+        ]
     claimed = subject.forward_mode_claimed
     return [
         Finding(
-            "forward_mode", "wrong" if claimed and subject.intent.kind == "exact" else "note",
-            "forward mode gives another derivative than reverse mode" + ("" if claimed else " (the host ignores the rule there)"),
-            "forward-mode" if claimed else None, measured=left, claimed=right, where="forward", reason="no",
+            "forward_mode",
+            "wrong" if claimed and subject.intent.kind == "exact" else "note",
+            "forward mode gives another derivative than reverse mode"
+            + ("" if claimed else " (the host ignores the rule there)"),
+            "forward-mode" if claimed else None,
+            measured=left,
+            claimed=right,
+            where="forward",
+            reason="no",
         )
     ]

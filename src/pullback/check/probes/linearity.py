@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from pullback.check.directions import signed
 from pullback.check.finding import Finding
 from pullback.check.problem import Problem
-from pullback.check.directions import signed
 from pullback.check.settings import Settings
 from pullback.check.subject import Subject
 
@@ -28,14 +28,20 @@ def probe(subject: Subject, settings: Settings) -> list[Finding]:
     declared = subject.intent.kind == "differs"
     return [
         Finding(
-            "linearity", "note" if declared else "wrong", sentence + (" (declared as different on purpose)" if declared else ""),
-            None if declared else slug, inputs=subject.inputs, cotangents=problem.codomain.unpack(v),
+            "linearity",
+            "note" if declared else "wrong",
+            sentence + (" (declared as different on purpose)" if declared else ""),
+            None if declared else slug,
+            inputs=subject.inputs,
+            cotangents=problem.codomain.unpack(v),
             edit="use `dy` once and linearly, as a factor of every term",
         )
     ]
 
 
-def nonlinear(problem: Problem, rng: np.random.Generator) -> tuple[str, str, np.ndarray[tuple[int], np.dtype[np.float64]]] | None:
+def nonlinear(
+    problem: Problem, rng: np.random.Generator
+) -> tuple[str, str, np.ndarray[tuple[int], np.dtype[np.float64]]] | None:
     """Say how linearity fails, or None."""
     if not problem.x.size or not np.isfinite(problem.y).all():
         return None
@@ -55,5 +61,3 @@ def nonlinear(problem: Problem, rng: np.random.Generator) -> tuple[str, str, np.
     if gap > 16 * tolerance:
         return "upstream-nonlinear", "the gradient is not linear in the upstream gradient", a
     return None
-
-

@@ -21,7 +21,18 @@ def probe(subject: Subject, settings: Settings) -> list[Finding]:
     except Exception:  # the contract probe says so
         return []
     names = [*subject.names, *(f"the cotangent of output {k}" for k in range(len(given)))]
-    changed = [n for n, a, b in zip(names, before, (*subject.inputs, *given)) if a.tobytes() != np.array(b).tobytes()]
+    changed = [
+        n for n, a, b in zip(names, before, (*subject.inputs, *given)) if a.tobytes() != np.array(b).tobytes()
+    ]
     if not changed:
         return []
-    return [Finding("mutation", "wrong", f"the call changes {', '.join(changed)} in place", "mutation", "work on a copy", where=changed[0])]
+    return [
+        Finding(
+            "mutation",
+            "wrong",
+            f"the call changes {', '.join(changed)} in place",
+            "mutation",
+            "work on a copy",
+            where=changed[0],
+        )
+    ]

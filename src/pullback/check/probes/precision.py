@@ -41,11 +41,27 @@ def probe(subject: Subject, settings: Settings) -> list[Finding]:
     if error > 0.1 and good and value_error is not None and value_error < 1e3 * unit:
         return [
             Finding(
-                "precision", "wrong", f"in {name} the gradient is off by {error:.1g}, where plain autodiff is right: the formula cancels",
-                "precision-lost", "rewrite the formula without the cancellation", where=name, reason="no", inputs=subject.inputs, cotangents=given,
+                "precision",
+                "wrong",
+                f"in {name} the gradient is off by {error:.1g}, where plain autodiff is right: "
+                "the formula cancels",
+                "precision-lost",
+                "rewrite the formula without the cancellation",
+                where=name,
+                reason="no",
+                inputs=subject.inputs,
+                cotangents=given,
             )
         ]
-    return [Finding("precision", "note", f"{name}: {bits:.0f} bits right", where=name, reason="yes" if error < 0.1 else "no")]
+    return [
+        Finding(
+            "precision",
+            "note",
+            f"{name}: {bits:.0f} bits right",
+            where=name,
+            reason="yes" if error < 0.1 else "no",
+        )
+    ]
 
 
 def worst(found: Cotangents, reference: Cotangents) -> float | None:

@@ -29,20 +29,49 @@ def probe(subject: Subject, settings: Settings) -> list[Finding]:
     try:
         outcome = examine(lifted, Point("given", lifted.inputs), rng, settings, own=False)
     except ShapeMismatchError:
-        return [Finding("second_order", "wrong", "the second derivative has another shape than its input", "wrong-shape", inputs=subject.inputs)]
+        return [
+            Finding(
+                "second_order",
+                "wrong",
+                "the second derivative has another shape than its input",
+                "wrong-shape",
+                inputs=subject.inputs,
+            )
+        ]
     except Exception as error:  # the host cannot differentiate the pullback
-        return [Finding("second_order", "note", f"no second derivative: {type(error).__name__}", reason="refused")]
+        return [
+            Finding("second_order", "note", f"no second derivative: {type(error).__name__}", reason="refused")
+        ]
     if outcome.verdict == "wrong" and outcome.discrepancy < 1e-6:
         return []
     if outcome.verdict != "wrong":
-        return [Finding("second_order", "note", f"second order {outcome.verdict}", reason=outcome.verdict, resolution=None if not np.isfinite(outcome.resolution) else float(outcome.resolution))]
+        return [
+            Finding(
+                "second_order",
+                "note",
+                f"second order {outcome.verdict}",
+                reason=outcome.verdict,
+                resolution=None if not np.isfinite(outcome.resolution) else float(outcome.resolution),
+            )
+        ]
     if subject.opaque is not None and subject.opaque():
-        return [Finding("second_order", "note", "no second derivative: the gradient runs through Python code", reason="no")]
+        return [
+            Finding(
+                "second_order",
+                "note",
+                "no second derivative: the gradient runs through Python code",
+                reason="no",
+            )
+        ]
     worst = outcome.worst
     return [
         Finding(
-            "second_order", "wrong", "the second derivative is not the derivative of the gradient",
-            measured=worst.measured if worst else None, claimed=worst.claimed if worst else None,
-            resolution=float(outcome.resolution), inputs=subject.inputs,
+            "second_order",
+            "wrong",
+            "the second derivative is not the derivative of the gradient",
+            measured=worst.measured if worst else None,
+            claimed=worst.claimed if worst else None,
+            resolution=float(outcome.resolution),
+            inputs=subject.inputs,
         )
     ]

@@ -24,15 +24,22 @@ def probe(subject: Subject, settings: Settings) -> list[Finding]:
         return []
     rtol = 2**10 * roundoff(given)
     pairs = list(zip(claimed, direct, plain, subject.differentiable))
-    apart = [c is None or not near(c, d, rtol=rtol) for c, d, _, ok in pairs if ok and d is not None and d.any()]
+    apart = [
+        c is None or not near(c, d, rtol=rtol) for c, d, _, ok in pairs if ok and d is not None and d.any()
+    ]
     bypassed = all(near(c, p, rtol=rtol) for c, _, p, ok in pairs if ok)
     missing = any(c is None for c, d, _, ok in pairs if ok and d is not None and d.any())
     if not any(apart) or not (bypassed or missing):
         return []
     return [
         Finding(
-            "used", "wrong", "the rule is never used: the host gives another gradient than `grad` does"
+            "used",
+            "wrong",
+            "the rule is never used: the host gives another gradient than `grad` does"
             + (", that of plain autodiff" if bypassed else " (None)"),
-            "rule-unused", "pass tensors by position; TensorFlow bypasses rules called with keywords", inputs=subject.inputs, cotangents=given,
+            "rule-unused",
+            "pass tensors by position; TensorFlow bypasses rules called with keywords",
+            inputs=subject.inputs,
+            cotangents=given,
         )
     ]

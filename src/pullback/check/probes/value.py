@@ -22,4 +22,12 @@ def probe(subject: Subject, settings: Settings) -> list[Finding]:
     again = subject.forward(subject.inputs)
     if not all(near(x, y, rtol=rtol) for x, y in zip(a, again)):
         return []  # not deterministic: another probe says so
-    return [Finding("value", "wrong", "the rule returns another value than its body", "value-changed", inputs=subject.inputs)]
+    return [
+        Finding(
+            "value",
+            "wrong",
+            "the rule returns another value than its body",
+            "value-changed",
+            inputs=subject.inputs,
+        )
+    ]

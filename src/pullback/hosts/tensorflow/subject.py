@@ -1,9 +1,10 @@
 """TensorFlow callables as subjects of the checker.
 
-A pullback rule, a `tf.custom_gradient` function, a Keras layer or loss, a plain function: all become NumPy callables.
-Tensors, variables and arrays are inputs; numbers, strings, callables and None stay fixed. The trainable variables of a
-Keras layer are inputs too. Rules are bypassed (for the oracle) by letting `tf.custom_gradient` return the body's own
-outputs, recorded operation by operation; this also reaches rules deep inside a wrapper.
+A pullback rule, a `tf.custom_gradient` function, a Keras layer or loss, a plain function: all become
+NumPy callables. Tensors, variables and arrays are inputs; numbers, strings, callables and None stay
+fixed. The trainable variables of a Keras layer are inputs too. Rules are bypassed (for the oracle) by
+letting `tf.custom_gradient` return the body's own outputs, recorded operation by operation; this also
+reaches rules deep inside a wrapper.
 """
 
 from __future__ import annotations
@@ -107,7 +108,9 @@ class _Adapter:
     def __init__(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         args = tuple(np.asarray(a) if _is_number_list(a) else a for a in args)
         self.function = function
-        self.rule: Rule | None = getattr(function, "rule", None) if isinstance(getattr(function, "rule", None), Rule) else None
+        self.rule: Rule | None = (
+            getattr(function, "rule", None) if isinstance(getattr(function, "rule", None), Rule) else None
+        )
         self.structure = (args, kwargs)
         leaves = tf.nest.flatten(self.structure)
         self.leaves = leaves
@@ -118,13 +121,19 @@ class _Adapter:
             function(*args, **kwargs)  # builds the weights
             self.variables = [_variable(v) for v in function.trainable_variables]
         if not self.tensors and not self.variables:
-            raise NoTensorError(f"{self.name}: no argument is a tensor or an array; there is nothing to differentiate")
+            raise NoTensorError(
+                f"{self.name}: no argument is a tensor or an array; there is nothing to differentiate"
+            )
 
     @property
     def name(self) -> str:
         if self.rule is not None:
             return self.rule.name
-        return str(getattr(self.function, "__name__", None) or getattr(self.function, "name", None) or type(self.function).__name__)
+        return str(
+            getattr(self.function, "__name__", None)
+            or getattr(self.function, "name", None)
+            or type(self.function).__name__
+        )
 
     def names(self) -> tuple[str, ...]:
         args, kwargs = self.structure
@@ -141,7 +150,7 @@ class _Adapter:
         chosen = [labels[i] for i in self.slots]
         return tuple(chosen + [str(getattr(v, "name", "variable")).split(":")[0] for v in self.variables])
 
-    # -- calling ------------------------------------------------------------------------------------------------
+    # calling
 
     def call(self, function: Callable[..., Any], tensors: list[tf.Tensor]) -> list[tf.Tensor]:
         leaves = list(self.leaves)
@@ -178,12 +187,16 @@ class _Adapter:
                 tape.watch(watched)
                 outputs = self.call(function, tensors)
             sources = [t for t in self.sources(tensors) if t.dtype.is_floating or t.dtype.is_complex]
-            found = iter(tape.gradient(outputs, sources, output_gradients=[tf.constant(c) for c in cotangents]))
+            found = iter(
+                tape.gradient(outputs, sources, output_gradients=[tf.constant(c) for c in cotangents])
+            )
             return tuple(_optional(next(found)) if d else None for d in self.differentiable)
 
         return pullback
 
-    def second(self, inputs: Arrays, cotangents: Arrays, weights: Cotangents) -> tuple[Cotangents, Cotangents]:
+    def second(
+        self, inputs: Arrays, cotangents: Arrays, weights: Cotangents
+    ) -> tuple[Cotangents, Cotangents]:
         tensors = self.split(inputs)
         sources = [t for t in self.sources(tensors) if t.dtype.is_floating or t.dtype.is_complex]
         cots = [tf.constant(c) for c in cotangents]
@@ -195,7 +208,10 @@ class _Adapter:
                 outputs = self.call(self.function, tensors)
             grads = inner.gradient(outputs, sources, output_gradients=cots)
             terms = [
-                tf.cast(tf.math.real(tf.reduce_sum(tf.math.conj(tf.constant(w)) * tf.convert_to_tensor(g))), tf.float64)
+                tf.cast(
+                    tf.math.real(tf.reduce_sum(tf.math.conj(tf.constant(w)) * tf.convert_to_tensor(g))),
+                    tf.float64,
+                )
                 for w, g in zip(ws, grads)
                 if g is not None and w is not None
             ]
@@ -208,9 +224,7 @@ class _Adapter:
     def pushforward(self, inputs: Arrays, tangents: Arrays) -> Cotangents:
         tensors = self.split(inputs)
         pairs = [
-            (s, tf.constant(t))
-            for s, t, d in zip(self.sources(tensors), tangents, self.differentiable)
-            if d
+            (s, tf.constant(t)) for s, t, d in zip(self.sources(tensors), tangents, self.differentiable) if d
         ]
         if any(not p.dtype.is_floating for p, _ in pairs):
             raise TypeError("TensorFlow's forward mode takes floating tensors only")
@@ -231,14 +245,14 @@ class _Adapter:
             rows.append(tuple(_optional(next(found)) if d else None for d in self.differentiable))
         return tuple(rows)
 
-    # -- variants -----------------------------------------------------------------------------------------------
+    # variants
 
-    def compiled(self, jit: bool) -> tuple[Callable[[Arrays], Arrays], Callable[[Arrays, Arrays], Cotangents]]:
-        @tf.function(jit_compile=jit, autograph=False)
+    def compiled(
+        self, jit: bool
+    ) -> tuple[Callable[[Arrays], Arrays], Callable[[Arrays, Arrays], Cotangents]]:
         def run(tensors: list[tf.Tensor]) -> list[tf.Tensor]:
             return self.call(self.function, tensors)
 
-        @tf.function(jit_compile=jit, autograph=False)
         def grads(tensors: list[tf.Tensor], cotangents: list[tf.Tensor]) -> list[Any]:
             watched = [t for t in tensors if t.dtype.is_floating or t.dtype.is_complex]
             with tf.GradientTape() as tape:
@@ -247,13 +261,16 @@ class _Adapter:
             sources = [s for s, d in zip(self.sources(tensors), self.differentiable) if d]
             return list(tape.gradient(outputs, sources, output_gradients=cotangents))
 
+        traced = tf.function(run, jit_compile=jit, autograph=False)
+        traced_grads = tf.function(grads, jit_compile=jit, autograph=False)
+
         def forward(inputs: Arrays) -> Arrays:
             with quiet():
-                return tuple(_array(o) for o in run(self.split(inputs)))
+                return tuple(_array(o) for o in traced(self.split(inputs)))
 
         def pullback(inputs: Arrays, cotangents: Arrays) -> Cotangents:
             with quiet():
-                found = iter(grads(self.split(inputs), [tf.constant(c) for c in cotangents]))
+                found = iter(traced_grads(self.split(inputs), [tf.constant(c) for c in cotangents]))
             return tuple(_optional(next(found)) if d else None for d in self.differentiable)
 
         return forward, pullback
@@ -301,7 +318,7 @@ class _Adapter:
             return None
         return other
 
-    # -- rules --------------------------------------------------------------------------------------------------
+    # rules
 
     def bodies(self) -> tuple[Callable[..., Any] | None, bool]:
         """Give the function with every rule bypassed, and whether there was a rule."""
@@ -329,7 +346,7 @@ class _Adapter:
             body = self.rule.body
         else:
             decorator = getattr(self.function, "_tf_decorator", None)
-            if getattr(decorator, "decorator_name", "") == "custom_gradient":
+            if decorator is not None and decorator.decorator_name == "custom_gradient":
                 body = decorator.decorated_target
         if body is None or self.variables:
             return None
@@ -381,7 +398,11 @@ class _Adapter:
             is_builtin=str(getattr(self.function, "__module__", "")).startswith(("tensorflow", "keras")),
             forward_mode_claimed=self.rule is not None,
             captured=_captured(self.function),
-            source=self.rule.source if self.rule is not None else source_of(self.function) if inspect.isroutine(self.function) else "",
+            source=self.rule.source
+            if self.rule is not None
+            else source_of(self.function)
+            if inspect.isroutine(self.function)
+            else "",
         )
 
 
