@@ -37,6 +37,14 @@ def relative_errors(evidence: Evidence, place: int) -> Array:
     return np.asarray(np.maximum.reduce(found))
 
 
+def unclear(evidence: Evidence, place: int) -> Array:
+    """Mark entries so much smaller than the others that equality means nothing."""
+    assert evidence.true is not None
+    a, b = evidence.shaped(evidence.true[0], place), evidence.shaped(evidence.claimed[0], place)
+    size = np.maximum(np.abs(a), np.abs(b))
+    return np.asarray((a != b) & (size < 1e-4 * size.max(initial=0.0)))
+
+
 def fresh(evidence: Evidence) -> list[Evidence]:
     """Gather evidence at wide points of the same shapes, once."""
     if evidence.fresh is None:
@@ -203,13 +211,15 @@ def _region(evidence: Evidence, others: list[Evidence], p: int, right_elsewhere:
         if said and sum(np.array_equal(m, mask) for m in masks) >= len(masks) - 1:
             return said
     pooled = np.concatenate([m.reshape(-1) for m in masks])
+    clear = ~np.concatenate([unclear(e, p).reshape(-1) for e in (evidence, *others)]) | pooled
+    pooled = pooled[clear]
     if not 2 <= pooled.sum() <= pooled.size - 2:
         return None
     # An error that fades out is no branch: it only seems to end where it drops below the tolerance.
-    sizes = np.concatenate([relative_errors(e, p).reshape(-1) for e in (evidence, *others)])
+    sizes = np.concatenate([relative_errors(e, p).reshape(-1) for e in (evidence, *others)])[clear]
     if sizes[pooled].min() < 1e-2:
         return None
-    fits = [(name, stump(values, pooled)) for name, values in _features(evidence, others, p)]
+    fits = [(name, stump(values[clear], pooled)) for name, values in _features(evidence, others, p)]
     kept = [(name, found) for name, found in fits if found is not None]
     if not kept:
         return None

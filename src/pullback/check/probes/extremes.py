@@ -15,6 +15,7 @@ from pullback.check.subject import Subject
 
 RANK = 120
 CAPABILITY = True
+RUNS_SHIPPED = True
 
 
 def probe(subject: Subject, settings: Settings) -> list[Finding]:
