@@ -23,7 +23,7 @@ def relu_leaks(x):
     return tf.nn.relu(x), lambda d: tf.where(x > 0, d, d / 10)
 
 
-@wrong(REGION, at=(N,), harmless=(P,))
+@wrong(REGION, at=(N,), harmless=(constant([1.0, 1.0, 1.0]),))
 def absolute_without_sign(x):
     return tf.abs(x), lambda d: d
 

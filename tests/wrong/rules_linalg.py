@@ -23,7 +23,7 @@ def transpose_passes_upstream(a):
     return T(a) * 2, lambda d: d * 2
 
 
-@wrong("transposed", at=(S,))
+@wrong("transposed", at=(S,), harmless=(tf.constant([[1.0, 3.0], [3.0, 2.0]]),))
 def inverse_untransposed(a):
     y = tf.linalg.inv(a)
     return y, lambda d: -y @ d @ y

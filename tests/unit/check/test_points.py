@@ -15,6 +15,7 @@ from pullback.check.points import own_points, promise
         (np.array([[2.0, 1.0], [1.0, 3.0]]), "positive definite"),
         (np.array([[2.0, 0.0], [1.0, 3.0]]), "triangular"),
         (np.array([0.3, -2.0]), "free"),
+        (np.ones(3), "free"),
         (np.array([np.nan]), "fixed"),
     ],
 )

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from pullback.check.examine import examine
+from pullback.check.examine import examine, reads_one_triangle
 from pullback.check.finding import Finding
 from pullback.check.numeric import Outcome
 from pullback.check.oracle import AUTODIFF, FLOAT64, SHIPPED
@@ -58,7 +58,11 @@ def probe(subject: Subject, settings: Settings) -> list[Finding]:
         return [first]
     findings = [first]
     tested = 0
+    # A factorisation that reads one triangle has no gradient to speak of away from symmetric matrices.
+    symmetric_only = reads_one_triangle(Problem.of(subject))
     for i, point in enumerate(own_points(subject, settings.rng(5))):
+        if symmetric_only and not reads_one_triangle(Problem.of(subject.at(point.inputs))):
+            continue
         try:
             found = examine(subject, point, settings.rng(6, i), settings, own=True)
         except ShapeMismatchError:
