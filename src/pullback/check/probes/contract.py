@@ -9,7 +9,7 @@ from pullback.check.finding import Finding
 from pullback.check.points import reshaped
 from pullback.check.settings import Settings
 from pullback.check.space import is_complex
-from pullback.check.subject import Array, Arrays, Subject
+from pullback.check.subject import Array, Arrays, Cotangents, Subject
 
 RANK = 20
 
@@ -32,21 +32,47 @@ def look(subject: Subject, settings: Settings, label: str, original: Arrays = ()
     "is no mistake of shape."""
     outputs = subject.forward(subject.inputs)
     given = cotangents(subject, settings.rng(2))
+    raised: Finding | None = None
+    claimed: Cotangents | None
     try:
         claimed = subject.pullback(subject.inputs, given)
-    except Exception as error:  # a user's pullback may fail in any way it likes
-        return [
-            Finding(
-                "contract",
-                "wrong" if subject.is_rule else "undecided",
-                f"the pullback raises {type(error).__name__}: "
-                f"{str(error).splitlines()[0][:200] if str(error) else ''}",
-                "pullback-raises",
-                point=label,
-                inputs=subject.inputs,
-                cotangents=given,
-            )
-        ]
+    except (
+        Exception
+    ) as error:  # a user's pullback may fail in any way it likes, and a host may refuse what it gives
+        text = str(error).splitlines()[0][:200] if str(error) else ""
+        raised = Finding(
+            "contract",
+            "wrong" if subject.is_rule else "undecided",
+            f"the pullback raises {type(error).__name__}: {text}",
+            "pullback-raises",
+            point=label,
+            inputs=subject.inputs,
+            cotangents=given,
+        )
+        claimed = by_hand(subject, given)
+    if claimed is None:
+        return [raised] if raised else []
+    findings = shapes(subject, claimed, outputs, given, label, original)
+    # A refused shape has its own name; anything else is said as it was raised.
+    if raised is not None and not any(f.verdict == "wrong" for f in findings):
+        return [raised]
+    return findings
+
+
+def by_hand(subject: Subject, given: Arrays) -> Cotangents | None:
+    """Call the user's `grad` without the host in between."""
+    if subject.direct_pullback is None:
+        return None
+    try:
+        return subject.direct_pullback(subject.inputs, given)
+    except Exception:  # it fails by itself: the host is not to blame
+        return None
+
+
+def shapes(
+    subject: Subject, claimed: Cotangents, outputs: Arrays, given: Arrays, label: str, original: Arrays
+) -> list[Finding]:
+    """Compare shapes and dtypes of cotangents with those of the inputs."""
     findings = []
     for k, (name, x, g) in enumerate(zip(subject.names, subject.inputs, claimed)):
         if not subject.differentiable[k]:
