@@ -1,13 +1,11 @@
 """Every wrong rule is caught and named, and no right rule is called wrong."""
 
 import pytest
-import tensorflow as tf
 from zoo import discover
 
 from pullback.check import check
 
 WRONG, RIGHT = discover()
-tf.config.threading.set_intra_op_parallelism_threads(1)
 
 
 @pytest.mark.parametrize("case", list(WRONG.values()), ids=list(WRONG))
