@@ -18,6 +18,7 @@
     ├── DerivativeError          a derivative that does not exist
     │   ├── SecondOrderError         refused by `order=1`, or not derivable
     │   └── ForwardModeError         the pullback is not linear
+    ├── WrongGradientError       a check found that a gradient is not what it claims to be
     └── HostError                a framework that is missing, too old, or mixed with another
 
 One class is one section of `docs/errors.md`; `anchor` names it.
@@ -128,6 +129,10 @@ class SecondOrderError(DerivativeError, NotImplementedError):
 
 class ForwardModeError(DerivativeError, NotImplementedError):
     """Forward mode is refused: the pullback is not linear."""
+
+
+class WrongGradientError(PullbackError, AssertionError):
+    """A gradient is not what it claims to be."""
 
 
 class HostError(PullbackError, RuntimeError):

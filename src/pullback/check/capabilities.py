@@ -1,0 +1,52 @@
+"""What a rule can do: reverse, forward, second order, compiled, batched, in each dtype, exported."""
+
+from __future__ import annotations
+
+from pullback.check.finding import Finding
+from pullback.check.settings import Settings
+from pullback.check.subject import Subject
+
+
+def capabilities(subject: Subject, findings: list[Finding], settings: Settings) -> dict[str, str]:
+    """Read the table off the findings: yes, no, refused, or untested."""
+    table = {
+        "reverse": "no"
+        if any(f.probe in ("contract", "derivative") and f.verdict == "wrong" for f in findings)
+        else "yes"
+    }
+    second = [f for f in findings if f.probe == "second_order"]
+    if subject.order == 1 or any(f.reason == "refused" for f in second):
+        table["second order"] = "refused"
+    elif second:
+        table["second order"] = (
+            "no"
+            if second[0].verdict == "wrong" or second[0].reason == "no"
+            else "yes"
+            if second[0].reason == "right"
+            else "undecided"
+        )
+    for f in findings:
+        if f.probe in ("forward_mode", "compiled", "batching", "precision") and f.where:
+            table[f.where] = f.reason
+    for name in ("float32", "float16", "bfloat16") if table["reverse"] == "yes" else ():
+        if name not in table:
+            table[name] = runs_in(subject, name)
+    if settings.export and subject.exports is not None:
+        table["export"] = "yes" if subject.exports() else "no"
+    return table
+
+
+def runs_in(subject: Subject, name: str) -> str:
+    """Tell whether forward and pullback run in a dtype."""
+    if any(x.dtype.name == name for x, d in zip(subject.inputs, subject.differentiable) if d):
+        return "yes"
+    if subject.astype is None or (any(x.dtype.kind == "c" for x in subject.inputs) and name != "float32"):
+        return "untested"
+    other = subject.astype(name)
+    if other is None:
+        return "refused"
+    try:
+        other.pullback(other.inputs, other.forward(other.inputs))
+    except Exception:  # a rule may refuse a dtype in any way it likes
+        return "refused"
+    return "yes"

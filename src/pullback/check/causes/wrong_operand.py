@@ -1,0 +1,34 @@
+"""One input's value stands where another's belongs."""
+
+from __future__ import annotations
+
+from pullback.check.cause import Match, listed
+from pullback.check.evidence import Evidence
+
+SLUG = "wrong-operand"
+RANK = 70
+CONFIRM = True
+
+
+def search(evidence: Evidence) -> Match | None:
+    """Ask for the truth with one input's value put in place of another's."""
+    wrong = evidence.wrong_inputs
+    if evidence.true is None or not wrong or any(evidence.unmoved(p) for p in wrong):
+        return None
+    inputs, chosen = evidence.subject.inputs, evidence.problem.chosen
+    for i in chosen:
+        for j in chosen:
+            if i == j or inputs[i].shape != inputs[j].shape:
+                continue
+            replaced = tuple(inputs[j].astype(x.dtype) if k == i else x for k, x in enumerate(inputs))
+            guess = [evidence.true_at(replaced, v) for v in evidence.vs]
+            if all(evidence.explains(guess, p) for p in wrong):
+                a, b = evidence.subject.names[i], evidence.subject.names[j]
+                names = listed([evidence.name(p) for p in wrong])
+                return Match(
+                    SLUG,
+                    f"the gradient of {names} is right when `{b}` is put in place of `{a}`",
+                    f"use `{a}` where the gradient of {names} uses `{b}`",
+                    names,
+                )
+    return None

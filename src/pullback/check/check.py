@@ -1,0 +1,171 @@
+"""The entry: run every probe on one function, name the causes of what fails, and report."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from pullback.check.capabilities import capabilities
+from pullback.check.cause import Match, search
+from pullback.check.evidence import Evidence
+from pullback.check.finding import Finding, Report, Verdict
+from pullback.check.probe import probes as discovered
+from pullback.check.reproduce import code
+from pullback.check.second import second_subject
+from pullback.check.settings import Settings
+from pullback.check.shrink import shrunk
+from pullback.check.space import roundoff
+from pullback.check.subject import Subject, counted
+
+
+def check(
+    f: Callable[..., Any],
+    *args: Any,
+    seed: int | None = None,
+    order: int = 2,
+    rtol: float | None = None,
+    probes: Sequence[str] | None = None,
+    own_points: bool = True,
+    xla: bool = False,
+    export: bool = False,
+    **kwargs: Any,
+) -> Report:
+    """Check the gradient of any differentiable callable at example arguments.
+
+    `order` is the highest derivative tested; `rtol` loosens what counts as equal; `probes` names the probes
+    to run, all by default; `own_points=False` keeps to the arguments given.
+    """
+    from pullback.hosts.tensorflow.subject import subject as adapt
+
+    settings = Settings(
+        seed=secrets.randbelow(2**31) if seed is None else seed,
+        order=order,
+        rtol=rtol,
+        probes=None if probes is None else tuple(probes),
+        own_points=own_points,
+        xla=xla,
+        export=export,
+    )
+    return check_subject(adapt(f, *args, **kwargs), settings)
+
+
+def check_subject(given: Subject, settings: Settings) -> Report:
+    """Check a subject that a host built."""
+    shipped = counted(given)
+    unit = roundoff([x for x, d in zip(given.inputs, given.differentiable) if d])
+    finer = given.astype("float64") if unit > 1e-12 and given.astype else None
+    subject = counted(replace(finer, counter=shipped.counter)) if finer else shipped
+    settings = replace(settings, shipped=unit)
+    findings: list[Finding] = []
+    for name, module in discovered().items():
+        asked = settings.probes is not None and name in settings.probes
+        if not asked and (settings.probes is not None or getattr(module, "ON_REQUEST", False)):
+            continue
+        if getattr(module, "CAPABILITY", False) and not asked and any(f.verdict == "wrong" for f in findings):
+            continue  # what a wrong rule can do is of no use yet
+        runs_shipped = getattr(module, "RUNS_SHIPPED", False)
+        findings += module.probe(shipped if runs_shipped else subject, settings)
+        if (
+            name == "determinism"
+            and findings
+            and findings[-1].cause in ("stateful-forward", "non-deterministic")
+        ):
+            break  # nothing measured after this would mean anything
+    findings = explained(subject, findings, settings)
+    resolutions = [f.resolution for f in findings if f.verdict == "right" and f.resolution is not None]
+    return Report(
+        name=given.name,
+        verdict=verdict_of(given, findings),
+        findings=tuple(findings),
+        resolution=max(resolutions) if resolutions else None,
+        oracle=next((f.oracle for f in findings if f.oracle), ""),
+        capabilities=capabilities(shipped, findings, settings),
+        seed=settings.seed,
+        intent=str(given.intent),
+        source=given.source,
+        forwards=shipped.counter.forwards,
+        pullbacks=shipped.counter.pullbacks,
+    )
+
+
+def verdict_of(subject: Subject, findings: list[Finding]) -> Verdict:
+    """Sum findings up."""
+    kinds = {f.verdict for f in findings}
+    if "wrong" in kinds:
+        return "wrong"
+    if "right" in kinds and not any(f.verdict == "undecided" and f.probe == "derivative" for f in findings):
+        return "right"
+    if subject.intent.kind == "differs" and "undecided" not in kinds:
+        return "right"
+    return "undecided"
+
+
+def explained(subject: Subject, findings: list[Finding], settings: Settings) -> list[Finding]:
+    """Give every failure its cause and its reproducer."""
+    explained = []
+    first_order_fails = any(f.verdict == "wrong" and f.probe != "second_order" for f in findings)
+    for finding in findings:
+        if finding.verdict != "wrong":
+            explained.append(finding)
+            continue
+        if finding.probe == "second_order" and first_order_fails:
+            continue  # a wrong first order explains it
+        if finding.probe == "linearity" and any(
+            f.probe == "derivative" and f.verdict == "wrong" for f in findings
+        ):
+            continue
+        explained.append(with_cause(subject, finding, settings))
+    return explained
+
+
+def with_cause(subject: Subject, finding: Finding, settings: Settings) -> Finding:
+    """Search the cause of one failure, on the smallest input that shows it."""
+    inputs = finding.inputs or subject.inputs
+    here = subject.at(inputs)
+    if finding.cause is None:
+        small = shrunk(here, settings) if finding.probe == "derivative" else here
+        match = cause_of(small, finding, settings)
+        if small is not here:
+            finding = replace(finding, inputs=small.inputs, cotangents=None)
+            here = small
+        if finding.point.startswith("ax") and (match is None or match.slug == "constant-factor"):
+            # Right at the given shape, off by a factor at another: a size is written into the rule.
+            return replace(
+                finding,
+                verdict="note",
+                sentence="a size seems to be written into the rule: it fits the given shapes only",
+            )
+        if match is not None:
+            finding = replace(
+                finding,
+                cause=match.slug,
+                sentence=f"{match.sentence}{_at(finding)}",
+                edit=match.edit,
+                where=match.where,
+            )
+        else:
+            finding = replace(finding, sentence=finding.sentence + "; no pattern found")
+    note = (
+        "" if finding.measured is None else f"measured {finding.measured:.9g}, claimed {finding.claimed:.9g}"
+    )
+    return replace(
+        finding, reproducer=code(here, here.inputs, finding.cotangents, seed=settings.seed, note=note)
+    )
+
+
+def _at(finding: Finding) -> str:
+    return "" if finding.point == "given" else f" (seen at a point of the checker's own: {finding.point})"
+
+
+def cause_of(subject: Subject, finding: Finding, settings: Settings) -> Match | None:
+    """Gather evidence and ask the causes."""
+    try:
+        if finding.probe == "second_order":
+            return search(Evidence(second_subject(subject, settings.rng(8)), settings, order=2))
+        return search(Evidence(subject, settings))
+    except (ArithmeticError, np.linalg.LinAlgError):
+        return None

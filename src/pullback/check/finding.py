@@ -1,0 +1,123 @@
+"""What a check found, as data: findings, and the report that holds them.
+
+Reports are read by people's terminals, by files and by tests; so everything here is a frozen value that
+turns into plain dictionaries. The schema carries a version.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from pullback.check.subject import Arrays
+from pullback.errors import WrongGradientError
+
+SCHEMA = 1
+Verdict = Literal["right", "wrong", "undecided"]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Hold one answer of one probe."""
+
+    probe: str
+    verdict: Literal["right", "wrong", "undecided", "note"]
+    sentence: str
+    cause: str | None = None
+    edit: str = ""
+    where: str = ""
+    measured: float | None = None
+    claimed: float | None = None
+    resolution: float | None = None
+    reason: str = ""
+    oracle: str = ""
+    point: str = "given"
+    reproducer: str = ""
+    # Kept for the search of the cause and for shrinking; not part of the serialised form.
+    inputs: Arrays | None = field(default=None, repr=False, compare=False)
+    cotangents: Arrays | None = field(default=None, repr=False, compare=False)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the finding as plain data."""
+        names = (
+            "probe",
+            "verdict",
+            "sentence",
+            "cause",
+            "edit",
+            "where",
+            "measured",
+            "claimed",
+            "resolution",
+            "reason",
+            "oracle",
+            "point",
+            "reproducer",
+        )
+        return {name: getattr(self, name) for name in names}
+
+
+@dataclass(frozen=True)
+class Report:
+    """Hold everything one check found."""
+
+    name: str
+    verdict: Verdict
+    findings: tuple[Finding, ...]
+    resolution: float | None
+    oracle: str
+    capabilities: Mapping[str, str]
+    seed: int
+    intent: str = "the derivative"
+    source: str = ""
+    forwards: int = 0
+    pullbacks: int = 0
+
+    @property
+    def causes(self) -> list[str]:
+        """List the causes named, without repeats."""
+        return list(dict.fromkeys(f.cause for f in self.findings if f.verdict == "wrong" and f.cause))
+
+    @property
+    def failures(self) -> list[Finding]:
+        """List the findings that make the rule wrong."""
+        return [f for f in self.findings if f.verdict == "wrong"]
+
+    def raise_if_wrong(self) -> Report:
+        """Raise WrongGradientError when the gradient is wrong; give the report back otherwise."""
+        if self.verdict == "wrong":
+            first = self.failures[0]
+            where = f"{self.name} ({self.source})" if self.source else self.name
+            measured = (
+                ""
+                if first.measured is None
+                else f"; measured {first.measured:.9g}, claimed {first.claimed:.9g}"
+            )
+            error = WrongGradientError.about(
+                where,
+                found=first.sentence + measured,
+                expected=self.intent,
+                why=f"{len(self.failures)} probe(s) failed; seed {self.seed}",
+                fix=first.edit or first.reproducer,
+            )
+            raise error
+        return self
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the report as plain data."""
+        return {
+            "schema": SCHEMA,
+            "name": self.name,
+            "source": self.source,
+            "verdict": self.verdict,
+            "intent": self.intent,
+            "causes": self.causes,
+            "resolution": self.resolution,
+            "oracle": self.oracle,
+            "capabilities": dict(self.capabilities),
+            "seed": self.seed,
+            "forwards": self.forwards,
+            "pullbacks": self.pullbacks,
+            "findings": [f.to_dict() for f in self.findings],
+        }

@@ -1,0 +1,205 @@
+"""The derivative test: is this vector the derivative of that function, to what resolution?
+
+An equivalence test with three answers. Cost: 4 forwards and 12 per direction, one pullback per cotangent,
+whatever the sizes are. A failure must show on two directions; a point that turns out to be an edge goes
+to `edges`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from pullback.check.directions import floored, relative, signed
+from pullback.check.problem import Problem
+from pullback.check.settings import Settings
+from pullback.check.steps import Line, anchor, dot, intercept, ladder_top
+from pullback.check.subject import Array
+
+Verdict = Literal["right", "wrong", "undecided"]
+TARGET = {2.0**-53: 1e-9, 2.0**-24: 2e-5}
+
+
+@dataclass(frozen=True)
+class Equation:
+    """Hold one direction against one cotangent."""
+
+    measured: float
+    claimed: float
+    error: float
+    scale: float
+    reason: str = ""
+    # A discrepancy below this may be a value of order one cancelling inside, whose rounding no output shows.
+    hidden: float = 0.0
+
+    @property
+    def discrepancy(self) -> float:
+        """Give the difference relative to the scale."""
+        return abs(self.measured - self.claimed) / self.scale if self.scale else 0.0
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Hold the answer of a derivative test and what it rests on."""
+
+    verdict: Verdict
+    resolution: float = np.inf
+    reason: str = ""
+    worst: Equation | None = None
+    cotangent: Array | None = None
+    direction: Array | None = None
+    edge: bool = False
+
+    @property
+    def discrepancy(self) -> float:
+        """Give the largest relative discrepancy seen."""
+        return self.worst.discrepancy if self.worst else 0.0
+
+
+def length(a: Array) -> float:
+    """Give the Euclidean norm, without overflow."""
+    size = float(np.abs(a).max(initial=0.0))
+    return size * float(np.linalg.norm(a / size)) if 0 < size < np.inf else size
+
+
+def noise_of(
+    problem: Problem, v: Array, g: Array, rng: np.random.Generator, samples: list[tuple[Array, Array]]
+) -> float:
+    """Estimate how much ⟨v, f⟩ jitters under perturbations near rounding, linear part removed."""
+    if not samples:
+        unit = problem.unit
+        sizes = (4 * unit, 64 * unit, float(np.sqrt(4 * unit * anchor(unit) / 4)))
+        floor = np.where(problem.still(), 0.0, np.abs(problem.x))
+        samples += [problem.evaluate(problem.x + d * floor * signed(rng, problem.x.size)) for d in sizes]
+    used = v != 0
+    finite = [(x, y) for x, y in samples if np.isfinite(y[used]).all()]
+    jitter = [abs(float(v[used] @ (y[used] - problem.y[used])) - dot(g, x - problem.x)) for x, y in finite]
+    rounding = problem.unit * length(v[used] * problem.y[used]) * (2 / 3) ** 0.5
+    return float(max([rounding, *jitter]))
+
+
+def equation(problem: Problem, line: Line, v: Array, g: Array, *, noise: float, target: float) -> Equation:
+    """Measure one derivative along a line and set it beside the claim."""
+    claimed = dot(g, line.u)
+    spread = length(g * line.u)
+    found = intercept(line, v, g, noise=noise, unit=problem.unit, target=target * spread)
+    measured = claimed + found.value
+    scale = max(spread, abs(measured) if np.isfinite(measured) else 0.0)
+    # The claim is rounded too: to its own size, and after a cancellation to that of the outputs.
+    used = v != 0
+    rounding = 2 * scale + 8 * length(v[used] * problem.y[used])
+    hidden = 32 * problem.unit * float(np.linalg.norm(v)) / ladder_top(problem.unit)
+    return Equation(measured, claimed, found.error + problem.unit * rounding, scale, found.reason, hidden)
+
+
+def judge(equation: Equation, unit: float, settings: Settings) -> Verdict:
+    """Decide one equation alone."""
+    limit = settings.confidence * equation.error
+    gap = abs(equation.measured - equation.claimed)
+    demanded = settings.demanded(unit)
+    if not np.isfinite(equation.error):
+        return "undecided"
+    if gap > limit:
+        # float32 on a function with a jump in its second derivative: the error estimate is too small there.
+        if unit > 1e-12 and gap < 1e-4 * equation.scale:
+            return "undecided"
+        # What only a finer dtype than the shipped one can see is no fault of the shipped rule.
+        if unit < settings.shipped and gap < 64 * settings.shipped * equation.scale:
+            return "right"
+        if gap < equation.hidden:
+            return "undecided"
+        if settings.rtol is not None and gap < settings.rtol * equation.scale:
+            return "right"
+        return "wrong"
+    if equation.scale == 0 or equation.error <= demanded * equation.scale:
+        return "right"
+    return "undecided"
+
+
+def derivative_test(
+    problem: Problem,
+    rng: np.random.Generator,
+    settings: Settings,
+    *,
+    cotangents: int = 2,
+    support: Array | None = None,
+) -> Outcome:
+    """Test the claimed pullback at the problem's point; `support` marks the reals to move, all by default."""
+    if problem.x.size == 0 or problem.y.size == 0:
+        return Outcome("undecided", reason="empty")
+    finite = np.isfinite(problem.y)
+    if not finite.any() or not np.isfinite(problem.x).all():
+        return Outcome("undecided", reason="nonfinite")
+    vs = [np.where(finite, signed(rng, problem.y.size), 0.0) for _ in range(cotangents)]
+    gs = [problem.gradient(v) for v in vs]
+    still = problem.still() if support is None else problem.still() | ~support
+    if still.all():
+        return Outcome("undecided", reason="no gradient")
+    if not all(np.isfinite(g).all() for g in gs):
+        return nonfinite_claim(problem, vs[0], gs[0], rng)
+    if problem.unit > 1e-5:
+        from pullback.check.slope import slope_test
+
+        return slope_test(problem, rng, settings, still)
+    target = TARGET.get(problem.unit, 1e-3)
+    samples: list[tuple[Array, Array]] = []
+    noises = [noise_of(problem, v, g, rng, samples) for v, g in zip(vs, gs)]
+    failures: list[tuple[Equation, Array, Array, Line]] = []
+    equations: list[Equation] = []
+    verdicts: list[Verdict] = []
+    failed_lines = 0
+    for draw in (relative, floored, relative):
+        line = Line(problem.evaluate, problem.x, np.where(still, 0.0, draw(rng, problem.x)))
+        line.seen[0.0] = (problem.x, problem.y)
+        failing = False
+        for v, g, noise in zip(vs, gs, noises):
+            found = equation(problem, line, v, g, noise=noise, target=target)
+            verdict = judge(found, problem.unit, settings)
+            equations.append(found)
+            verdicts.append(verdict)
+            if verdict == "wrong":
+                failing = True
+                failures.append((found, v, g, line))
+        failed_lines += failing
+        if len(equations) == 2 * cotangents and failed_lines != 1:
+            break
+    if failed_lines >= 2:
+        from pullback.check.edges import at_edge
+
+        worst, v, _, line = max(failures, key=lambda f: f[0].discrepancy)
+        edge = at_edge(problem, [f[3] for f in failures], rng)
+        if edge is not None:
+            return edge
+        return Outcome("wrong", worst.error / worst.scale, "", worst, v, line.u)
+    resolved = [settings.confidence * e.error / e.scale if e.scale else 0.0 for e in equations]
+    if failed_lines == 1 or "undecided" in verdicts:
+        bad = [e.reason for e, w in zip(equations, verdicts) if w != "right"] or ["noise"]
+        undecided = [r for r, w in zip(resolved, verdicts) if w == "undecided"] or resolved
+        # One direction out of two that resolves the gradient is an answer; the other met a rough spot.
+        if failed_lines == 0 and "right" in verdicts:
+            good = [r for r, w in zip(resolved, verdicts) if w == "right"]
+            return Outcome("right", max(good), max(set(bad), key=bad.count))
+        return Outcome("undecided", max(undecided), max(set(bad), key=bad.count))
+    return Outcome("right", max(resolved))
+
+
+def nonfinite_claim(problem: Problem, v: Array, g: Array, rng: np.random.Generator) -> Outcome:
+    """Decide on a gradient that is not finite where the function is."""
+    from pullback.check.edges import slopes_along
+
+    bad = np.flatnonzero(~np.isfinite(g))
+    for i in rng.permutation(bad)[:4]:
+        u = np.zeros_like(problem.x)
+        u[i] = max(abs(problem.x[i]), 1.0) if problem.x[i] == 0 else abs(problem.x[i])
+        slopes = slopes_along(problem, u)
+        if slopes is None:
+            continue
+        low, high, kinked = slopes.interval(v)
+        if np.isfinite([low, high]).all():
+            found = Equation(
+                (low + high) / 2, float(g[i] * u[i]), 0.0, max(abs(low), abs(high), 1e-300), "nonfinite"
+            )
+            return Outcome("wrong", 0.0, "nonfinite", found, v, u, edge=kinked)
+    return Outcome("undecided", reason="nonfinite")

@@ -1,0 +1,256 @@
+"""Points of the checker's own, where bugs hide and examples seldom look.
+
+Derived from the user's example: zeros, ties, negatives, saturation, thresholds at round numbers, tiny and
+huge values, equal inputs, repeated indices. What an example obviously promises (a mask, rows that sum to
+one or have length one, a symmetric or triangular matrix) is kept, because a rule may rest on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pullback.check.space import is_complex, is_real_or_complex
+from pullback.check.subject import Array, Arrays, Subject
+
+Draw = Callable[[np.random.Generator, Array, float], Any]
+
+
+@dataclass(frozen=True)
+class Point:
+    """Name one tuple of inputs."""
+
+    label: str
+    inputs: Arrays
+    # An edge is a place made for kinks and ties: there the host's own choice is accepted.
+    extreme: bool = False
+
+
+def promise(x: Array) -> str:
+    """Name the structure that an example obviously has."""
+    if x.size == 0 or not np.isfinite(x).all():
+        return "fixed"
+    if np.isin(x, (0, 1)).all() and (x == 0).any() and (x == 1).any():
+        return "mask"
+    if x.ndim >= 2 and x.shape[-1] == x.shape[-2] and x.shape[-1] > 1:
+        if np.allclose(x, np.conj(np.swapaxes(x, -1, -2)), rtol=1e-6, atol=1e-9):
+            eigenvalues = np.linalg.eigvalsh(x)
+            return "positive definite" if eigenvalues.min() > 0 else "symmetric"
+        if np.array_equal(x, np.tril(x)) or np.array_equal(x, np.triu(x)):
+            return "triangular"
+    if x.ndim >= 1 and x.shape[-1] > 1 and not is_complex(x.dtype):
+        if (x >= 0).all() and np.allclose(x.sum(-1), 1, rtol=1e-5):
+            return "simplex"
+        if np.allclose(np.square(x).sum(-1), 1, rtol=1e-5):
+            return "unit length"
+    return "free"
+
+
+def _promised(x: Array) -> str:
+    return promise(x.astype(np.complex128 if is_complex(x.dtype) else np.float64))
+
+
+def _ints(rng: np.random.Generator, x: Array, r: float) -> Any:
+    return rng.integers(-3, 4, x.shape).astype(float)
+
+
+def _some_zero(rng: np.random.Generator, x: Array, r: float) -> Any:
+    drawn = r * rng.normal(size=x.shape)
+    zero = np.asarray(rng.random(x.shape) < 0.4)
+    if x.size:
+        zero.flat[rng.integers(x.size)] = True
+    return np.where(zero, rng.choice([0.0, -0.0], x.shape), drawn)
+
+
+def _zero_among_given(rng: np.random.Generator, x: Array, r: float) -> Any:
+    out = np.array(x, float)
+    if x.size:
+        out.flat[rng.integers(x.size)] = 0.0
+    return out
+
+
+def _ties(rng: np.random.Generator, x: Array, r: float) -> Any:
+    return rng.choice(r * rng.normal(size=2), x.shape)
+
+
+def _ties_of_given(rng: np.random.Generator, x: Array, r: float) -> Any:
+    return rng.choice(x.reshape(-1)[: max(2, x.size // 2)], x.shape)
+
+
+def _wide(rng: np.random.Generator, x: Array, r: float) -> Any:
+    return rng.choice([-1.0, 1.0], x.shape) * 10.0 ** rng.uniform(-2, 1.5, x.shape)
+
+
+def _between(rng: np.random.Generator, x: Array, r: float) -> Any:
+    low, high = float(x.min()), float(x.max())
+    return rng.uniform(low, high, x.shape) if high > low else x * rng.uniform(0.6, 1.4, x.shape)
+
+
+DRAWS: dict[str, tuple[Draw, bool]] = {
+    "between the given values": (_between, False),
+    "both signs": (lambda rng, x, r: r * rng.normal(size=x.shape), False),
+    "both signs, again": (lambda rng, x, r: r * rng.normal(size=x.shape), False),
+    "positive": (lambda rng, x, r: r * np.abs(rng.normal(size=x.shape)) + 1e-3, False),
+    "in (0, 1)": (lambda rng, x, r: rng.uniform(0.02, 0.98, x.shape), False),
+    "in (-1, 1)": (lambda rng, x, r: rng.uniform(-0.98, 0.98, x.shape), False),
+    "above one": (lambda rng, x, r: 1 + np.abs(rng.normal(size=x.shape)), False),
+    "larger": (lambda rng, x, r: 5 * r * rng.normal(size=x.shape), False),
+    "wide": (_wide, False),
+    "wide, again": (_wide, False),
+    "wide, once more": (_wide, False),
+    "in (-5, 5)": (lambda rng, x, r: rng.uniform(-5, 5, x.shape), False),
+    "in (-5, 5), again": (lambda rng, x, r: rng.uniform(-5, 5, x.shape), False),
+    "in (-3, 3)": (lambda rng, x, r: rng.uniform(-3, 3, x.shape), False),
+    "small integers": (_ints, False),
+    "halves": (lambda rng, x, r: rng.integers(-4, 5, x.shape) / 2, False),
+    "some zero": (_some_zero, False),
+    "a zero among the given": (_zero_among_given, False),
+    "ties": (_ties, False),
+    "ties of the given": (_ties_of_given, False),
+    "all equal": (lambda rng, x, r: np.full(x.shape, r * rng.uniform(0.5, 1.5)), False),
+    "all zero": (lambda rng, x, r: np.zeros(x.shape), True),
+    "tiny": (lambda rng, x, r: 1e-5 * rng.normal(size=x.shape), True),
+    "saturated": (lambda rng, x, r: rng.choice([-1.0, 1.0], x.shape) * rng.uniform(10, 40, x.shape), True),
+    "huge": (lambda rng, x, r: rng.choice([-1.0, 1.0], x.shape) * 10.0 ** rng.uniform(2, 3, x.shape), True),
+}
+
+
+LARGE = 100_000
+UNSYMMETRIC = ("both signs", "wide", "in (-5, 5)")
+FEW = ("both signs", "in (-5, 5)", "small integers", "some zero", "huge")
+
+
+def _structured(rng: np.random.Generator, x: Array, kind: str) -> Any:
+    """Draw another value that keeps the promise of the example."""
+    if kind == "mask":
+        return rng.permutation(x, axis=-1) if x.ndim else x
+    if kind == "simplex":
+        e = np.exp(rng.normal(size=x.shape))
+        return e / e.sum(-1, keepdims=True)
+    if kind == "unit length":
+        e = rng.normal(size=x.shape)
+        return e / np.sqrt(np.square(e).sum(-1, keepdims=True))
+    a: Any = rng.normal(size=x.shape)
+    if is_complex(x.dtype):
+        a = a + 1j * rng.normal(size=x.shape)
+    if kind == "triangular":
+        return np.where(x == 0, 0, a) + np.where(np.eye(x.shape[-1], dtype=bool), 2.0, 0.0)
+    if kind == "symmetric":
+        return (a + np.conj(np.swapaxes(a, -1, -2))) / 2
+    if kind == "positive definite":
+        return a @ np.conj(np.swapaxes(a, -1, -2)) + 0.5 * np.eye(x.shape[-1])
+    return x
+
+
+def _draw(rng: np.random.Generator, x: Array, label: str, *, alone: bool) -> Any:
+    if x.dtype.kind == "b":
+        return rng.random(x.shape) < (0.0 if label == "all zero" else 1.0 if label == "all equal" else 0.5)
+    if x.dtype.kind in "iu":
+        return _indices(rng, x, label)
+    if not is_real_or_complex(x.dtype):
+        return x
+    work = x.astype(np.complex128 if is_complex(x.dtype) else np.float64)
+    kind = promise(work)
+    if kind == "fixed":
+        return x
+    # A mask alone masks nothing, and symmetry may be an accident of the example: look beyond them.
+    if (kind == "mask" and alone) or (kind == "symmetric" and label in UNSYMMETRIC):
+        kind = "free"
+    if kind != "free":
+        return _structured(rng, work, kind).astype(x.dtype)
+    rms = float(np.sqrt(np.mean(np.abs(work) ** 2)))
+    r = rms if rms > 0 else 1.0
+    draw = DRAWS[label][0]
+    if is_complex(x.dtype):
+        imaginary = draw(rng, work.imag, r)
+        return (draw(rng, work.real, r) + 1j * imaginary).astype(x.dtype)
+    with np.errstate(over="ignore"):
+        return draw(rng, work, r).astype(x.dtype)
+
+
+def _indices(rng: np.random.Generator, x: Array, label: str) -> Any:
+    if x.size == 0:
+        return x
+    if label in ("ties", "all equal", "ties of the given"):
+        values = x.reshape(-1)[: 1 if label == "all equal" else max(1, x.size // 2)]
+        return rng.choice(values, x.shape).astype(x.dtype)
+    if "again" in label:
+        return rng.permutation(x.reshape(-1)).reshape(x.shape)
+    return x
+
+
+def finite(subject: Subject, inputs: Arrays) -> Arrays | None:
+    """Give the outputs where the function exists, None elsewhere."""
+    try:
+        outputs = subject.oracle_forward(inputs)
+    except Exception:  # a user's function may refuse a point in any way it likes
+        return None
+    ok = outputs and all(np.isfinite(o.astype(np.complex128)).all() for o in outputs)
+    return outputs if ok else None
+
+
+def own_points(subject: Subject, rng: np.random.Generator) -> Iterator[Point]:
+    """Draw points where the function exists."""
+    inputs = subject.inputs
+    moving = [
+        k for k, x in enumerate(inputs) if x.size and (is_real_or_complex(x.dtype) or x.dtype.kind in "iub")
+    ]
+    alone = sum(is_real_or_complex(x.dtype) for x in inputs) == 1
+    for label, (_, extreme) in DRAWS.items():
+        # Large inputs hold every kind of value at once: a few points suffice.
+        if sum(x.size for x in inputs) > LARGE and label not in FEW:
+            continue
+        drawn = tuple(_draw(rng, x, label, alone=alone) for x in inputs)
+        if finite(subject, drawn) is not None:
+            yield Point(label, drawn, extreme)
+        elif len(moving) > 1:
+            # Outside the domain together: move one input at a time.
+            for k in moving:
+                single = tuple(d if i == k else x for i, (d, x) in enumerate(zip(drawn, inputs)))
+                if finite(subject, single) is not None:
+                    yield Point(f"{label} in {subject.names[k]}", single, extreme)
+    floats = [k for k in moving if is_real_or_complex(inputs[k].dtype) and _promised(inputs[k]) == "free"]
+    if len(floats) > 1 and len({inputs[k].shape for k in floats}) == 1:
+        same = tuple(inputs[floats[0]].astype(x.dtype) if i in floats else x for i, x in enumerate(inputs))
+        if finite(subject, same) is not None:
+            yield Point("inputs equal", same)
+    for label, resized in reshaped(subject, rng):
+        yield Point(label, resized)
+
+
+def stretch(x: Array, lengths: dict[int, int], rng: np.random.Generator, axis: int | None = None) -> Array:
+    """Change axis lengths by repeating or cutting entries, with fresh magnitudes so that nothing ties."""
+    for i, d in enumerate(x.shape):
+        if d in lengths and (axis is None or axis == i):
+            x = np.take(x, np.arange(lengths[d]) % d, axis=i)
+    return x
+
+
+def reshaped(subject: Subject, rng: np.random.Generator) -> Iterator[tuple[str, Arrays]]:
+    """Lengthen axes where the function accepts it: what is right only for equal lengths shows then."""
+    lengths = sorted({d for x in subject.inputs for d in x.shape if d > 1})
+    if not lengths or sum(x.size for x in subject.inputs) > 4096:
+        return
+    candidates: list[tuple[str, Arrays]] = []
+    for d in lengths[:3]:
+        candidates.append(
+            (f"axes of {d} made {d + 1}", tuple(stretch(x, {d: d + 1}, rng) for x in subject.inputs))
+        )
+    for k, x in enumerate(subject.inputs):
+        if len(set(x.shape)) < x.ndim:
+            for axis, d in enumerate(x.shape):
+                longer = stretch(x, {d: d + 1}, rng, axis)
+                others = tuple(longer if i == k else other for i, other in enumerate(subject.inputs))
+                candidates.append((f"axis {axis} of {subject.names[k]} longer", others))
+    for label, inputs in candidates[:6]:
+        noisy = tuple(
+            (x * rng.uniform(0.8, 1.2, x.shape)).astype(x.dtype)
+            if is_real_or_complex(x.dtype) and _promised(x) == "free"
+            else x
+            for x in inputs
+        )
+        if finite(subject, noisy) is not None:
+            yield label, noisy

@@ -1,0 +1,1 @@
+"""One file is one probe, found by its presence here: `probe(subject, settings) -> list[Finding]`."""

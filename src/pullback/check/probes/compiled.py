@@ -1,0 +1,53 @@
+"""Is the gradient the same when the function is compiled?"""
+
+from __future__ import annotations
+
+from pullback.check.draw import cotangents, near
+from pullback.check.finding import Finding
+from pullback.check.settings import Settings
+from pullback.check.space import roundoff
+from pullback.check.subject import Subject
+
+RANK = 80
+CAPABILITY = True
+RUNS_SHIPPED = True
+
+
+def probe(subject: Subject, settings: Settings) -> list[Finding]:
+    """Compare every compiled variant with eager."""
+    findings = []
+    for name, (_, pullback) in subject.variants.items():
+        if name == "XLA" and not settings.xla:
+            continue
+        given = cotangents(subject, settings.rng(13))
+        try:
+            eager = subject.pullback(subject.inputs, given)
+        except Exception:  # the contract probe says so
+            return []
+        try:
+            found = pullback(subject.inputs, given)
+        except Exception as error:  # a compiler may refuse in any way it likes
+            findings.append(
+                Finding("compiled", "note", f"{name}: {type(error).__name__}", where=name, reason="refused")
+            )
+            continue
+        same = all(near(a, b, rtol=2**14 * roundoff(given)) for a, b in zip(eager, found))
+        if same:
+            findings.append(
+                Finding("compiled", "note", f"{name} agrees with eager", where=name, reason="yes")
+            )
+        else:
+            findings.append(
+                Finding(
+                    "compiled",
+                    "wrong" if subject.is_rule else "note",
+                    f"{name} gives another gradient than eager",
+                    "compiled-differs",
+                    "look for Python values, NumPy or `.numpy()` in the body: they are frozen at tracing",
+                    where=name,
+                    reason="no",
+                    inputs=subject.inputs,
+                    cotangents=given,
+                )
+            )
+    return findings

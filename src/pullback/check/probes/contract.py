@@ -1,0 +1,163 @@
+"""Does the pullback return one cotangent of the right shape and dtype for every input?"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pullback.check.draw import cotangents
+from pullback.check.finding import Finding
+from pullback.check.points import reshaped
+from pullback.check.settings import Settings
+from pullback.check.space import is_complex
+from pullback.check.subject import Array, Arrays, Cotangents, Subject
+
+RANK = 20
+
+
+def probe(subject: Subject, settings: Settings) -> list[Finding]:
+    """Call the pullback once and look at what comes back; then with lengthened axes."""
+    findings = look(subject, settings, "given")
+    if settings.own_points and not any(f.verdict == "wrong" for f in findings):
+        for label, inputs in reshaped(subject, settings.rng(3)):
+            worse = [
+                f for f in look(subject.at(inputs), settings, label, subject.inputs) if f.verdict == "wrong"
+            ]
+            if worse and worse[0].cause != "pullback-raises":
+                return findings + worse
+    return findings
+
+
+def look(subject: Subject, settings: Settings, label: str, original: Arrays = ()) -> list[Finding]:
+    """Check shapes and dtypes at one point; a size written into the rule (that of `original`) "
+    "is no mistake of shape."""
+    outputs = subject.forward(subject.inputs)
+    given = cotangents(subject, settings.rng(2))
+    raised: Finding | None = None
+    claimed: Cotangents | None
+    try:
+        claimed = subject.pullback(subject.inputs, given)
+    except (
+        Exception
+    ) as error:  # a user's pullback may fail in any way it likes, and a host may refuse what it gives
+        text = str(error).splitlines()[0][:200] if str(error) else ""
+        raised = Finding(
+            "contract",
+            "wrong" if subject.is_rule else "undecided",
+            f"the pullback raises {type(error).__name__}: {text}",
+            "pullback-raises",
+            point=label,
+            inputs=subject.inputs,
+            cotangents=given,
+        )
+        claimed = by_hand(subject, given)
+    if claimed is None:
+        return [raised] if raised else []
+    findings = shapes(subject, claimed, outputs, given, label, original)
+    # A refused shape has its own name; anything else is said as it was raised.
+    if raised is not None and not any(f.verdict == "wrong" for f in findings):
+        return [raised]
+    return findings
+
+
+def by_hand(subject: Subject, given: Arrays) -> Cotangents | None:
+    """Call the user's `grad` without the host in between."""
+    if subject.direct_pullback is None:
+        return None
+    try:
+        return subject.direct_pullback(subject.inputs, given)
+    except Exception:  # it fails by itself: the host is not to blame
+        return None
+
+
+def shapes(
+    subject: Subject, claimed: Cotangents, outputs: Arrays, given: Arrays, label: str, original: Arrays
+) -> list[Finding]:
+    """Compare shapes and dtypes of cotangents with those of the inputs."""
+    findings = []
+    for k, (name, x, g) in enumerate(zip(subject.names, subject.inputs, claimed)):
+        if not subject.differentiable[k]:
+            continue
+        if g is None:
+            findings.append(
+                Finding("contract", "note", f"no gradient flows to `{name}` (None)", where=name, point=label)
+            )
+        elif original and g.shape == original[k].shape != x.shape:
+            continue
+        elif g.shape != x.shape:
+            cause, sentence, edit = misshapen(name, x, g, outputs)
+            findings.append(
+                Finding(
+                    "contract",
+                    "wrong",
+                    sentence,
+                    cause,
+                    edit,
+                    where=name,
+                    point=label,
+                    inputs=subject.inputs,
+                    cotangents=given,
+                )
+            )
+        elif is_complex(g.dtype) and not is_complex(x.dtype):
+            sentence = f"the gradient of `{name}` is complex, the input is real"
+            findings.append(
+                Finding(
+                    "contract",
+                    "wrong",
+                    sentence,
+                    "conjugate-missing",
+                    "take the real part",
+                    name,
+                    point=label,
+                    inputs=subject.inputs,
+                )
+            )
+        elif g.dtype != x.dtype:
+            findings.append(
+                Finding(
+                    "contract",
+                    "note",
+                    f"the gradient of `{name}` is {g.dtype.name}, the input {x.dtype.name}",
+                    where=name,
+                )
+            )
+    return findings
+
+
+def misshapen(name: str, x: Array, g: Array, outputs: Arrays) -> tuple[str, str, str]:
+    """Say what a wrong shape comes from."""
+    found = f"the gradient of `{name}` has shape {g.shape}, the input {x.shape}"
+    axes = broadcast_axes(x.shape, g.shape)
+    if axes is not None:
+        which = "axis" if len(axes) == 1 else "axes"
+        said = ", ".join(map(str, axes))
+        return (
+            "broadcast-not-reduced",
+            f"{found}: {which} {said} was broadcast and must be summed",
+            (f"`tf.reduce_sum(g, axis={list(axes)})`, or `pb.unbroadcast(g, like={name})`"),
+        )
+    if g.ndim == x.ndim and sorted(g.shape) == sorted(x.shape):
+        return "transposed", f"{found}: it is transposed", f"transpose the gradient of `{name}` back"
+    if broadcast_axes(g.shape, x.shape) is not None and g.size < x.size:
+        return (
+            "wrong-shape",
+            f"{found}: it was reduced too far, or is still to be broadcast",
+            f"broadcast it: `tf.broadcast_to(g, tf.shape({name}))`",
+        )
+    if g.size == x.size:
+        return (
+            "wrong-shape",
+            f"{found}: the entries are there, the shape is not",
+            f"`tf.reshape(g, tf.shape({name}))`",
+        )
+    return "wrong-shape", found, f"return a gradient of the shape of `{name}`"
+
+
+def broadcast_axes(small: tuple[int, ...], large: tuple[int, ...]) -> tuple[int, ...] | None:
+    """Name the axes over which `small` was broadcast to `large`, or None when it was not."""
+    if len(small) > len(large) or int(np.prod(small)) >= int(np.prod(large)):
+        return None
+    padded = (1,) * (len(large) - len(small)) + small
+    if any(a not in (1, b) for a, b in zip(padded, large)):
+        return None
+    return tuple(i for i, (a, b) in enumerate(zip(padded, large)) if a != b or i < len(large) - len(small))

@@ -1,0 +1,40 @@
+"""What does the pullback cost beside plain autodiff? Asked by name only: time is no property of a rule."""
+
+from __future__ import annotations
+
+import time
+
+from pullback.check.draw import cotangents
+from pullback.check.finding import Finding
+from pullback.check.settings import Settings
+from pullback.check.subject import Pullback, Subject
+
+RANK = 130
+ON_REQUEST = True
+RUNS_SHIPPED = True
+
+
+def probe(subject: Subject, settings: Settings) -> list[Finding]:
+    """Time the rule and plain autodiff side by side."""
+    if subject.body_pullback is None:
+        return []
+    given = cotangents(subject, settings.rng(20))
+
+    def best(pullback: Pullback) -> float:
+        times = []
+        for _ in range(5):
+            start = time.perf_counter()
+            pullback(subject.inputs, given)
+            times.append(time.perf_counter() - start)
+        return min(times)
+
+    ratio = best(subject.pullback) / best(subject.body_pullback)
+    return [
+        Finding(
+            "cost",
+            "note",
+            f"a gradient costs {ratio:.2f} times that of plain autodiff",
+            measured=ratio,
+            where="cost",
+        )
+    ]

@@ -1,0 +1,38 @@
+"""Do the forward and the pullback leave their arguments alone?"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pullback.check.draw import cotangents
+from pullback.check.finding import Finding
+from pullback.check.settings import Settings
+from pullback.check.subject import Subject
+
+RANK = 100
+
+
+def probe(subject: Subject, settings: Settings) -> list[Finding]:
+    """Compare inputs and cotangents before and after."""
+    given = cotangents(subject, settings.rng(16))
+    before = [np.array(a) for a in (*subject.inputs, *given)]
+    try:
+        subject.pullback(subject.inputs, given)
+    except Exception:  # the contract probe says so
+        return []
+    names = [*subject.names, *(f"the cotangent of output {k}" for k in range(len(given)))]
+    changed = [
+        n for n, a, b in zip(names, before, (*subject.inputs, *given)) if a.tobytes() != np.array(b).tobytes()
+    ]
+    if not changed:
+        return []
+    return [
+        Finding(
+            "mutation",
+            "wrong",
+            f"the call changes {', '.join(changed)} in place",
+            "mutation",
+            "work on a copy",
+            where=changed[0],
+        )
+    ]

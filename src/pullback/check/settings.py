@@ -1,0 +1,34 @@
+"""What a check may be told."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+# Resolution demanded of a pass, by unit roundoff of the dtype.
+DEMANDED = {2.0**-53: 1e-6, 2.0**-24: 1e-3, 2.0**-11: 3e-2, 2.0**-8: 1e-1}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Hold the choices of one check."""
+
+    seed: int = 0
+    order: int = 2
+    rtol: float | None = None
+    probes: tuple[str, ...] | None = None
+    own_points: bool = True
+    xla: bool = False
+    export: bool = False
+    # The unit roundoff of the dtype the user ships, when the check itself runs in a finer one.
+    shipped: float = 2.0**-53
+    confidence: float = field(default=5.0)
+
+    def rng(self, *salt: int) -> np.random.Generator:
+        """Give a generator of its own for one question, so that adding a probe moves no other's numbers."""
+        return np.random.default_rng([self.seed, *salt])
+
+    def demanded(self, unit: float) -> float:
+        """Give the resolution that a pass must reach."""
+        return self.rtol if self.rtol is not None else DEMANDED.get(unit, 1e-6)

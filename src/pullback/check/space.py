@@ -1,0 +1,104 @@
+"""A tuple of arrays as one real vector.
+
+The numerics know one flat float64 vector. Packing is exact for every dtype; unpacking rounds to the
+dtype, which is how the displacement really made becomes visible. A complex entry is two reals, so that
+the pairing Re(conj(a)·b) of the hosts is the plain dot product.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from pullback.check.subject import Array, Arrays
+
+ROUNDOFF = {
+    "float64": 2.0**-53,
+    "complex128": 2.0**-53,
+    "float32": 2.0**-24,
+    "complex64": 2.0**-24,
+    "float16": 2.0**-11,
+    "bfloat16": 2.0**-8,
+}
+
+
+def is_complex(dtype: np.dtype[np.generic]) -> bool:
+    """Tell whether entries of this dtype are two reals."""
+    return bool(dtype.name.startswith("complex"))
+
+
+def is_real_or_complex(dtype: np.dtype[np.generic]) -> bool:
+    """Tell whether a derivative with respect to this dtype exists."""
+    return dtype.name in ROUNDOFF
+
+
+def roundoff(arrays: Sequence[Array]) -> float:
+    """Give the coarsest unit roundoff among the arrays."""
+    return max((ROUNDOFF.get(a.dtype.name, 0.0) for a in arrays), default=2.0**-53) or 2.0**-53
+
+
+@dataclass(frozen=True)
+class Space:
+    """Know the shapes and dtypes of some arrays, and pack them."""
+
+    shapes: tuple[tuple[int, ...], ...]
+    dtypes: tuple[np.dtype[np.generic], ...]
+
+    @classmethod
+    def of(cls, arrays: Sequence[Array]) -> Space:
+        """Take shapes and dtypes from examples."""
+        return cls(tuple(a.shape for a in arrays), tuple(a.dtype for a in arrays))
+
+    def sizes(self) -> list[int]:
+        """Give the number of reals of each array."""
+        return [int(np.prod(s)) * (2 if is_complex(d) else 1) for s, d in zip(self.shapes, self.dtypes)]
+
+    @property
+    def size(self) -> int:
+        """Give the number of reals."""
+        return sum(self.sizes())
+
+    def pack(self, arrays: Sequence[Array | None]) -> Array:
+        """Concatenate to float64; None is zeros."""
+        parts = []
+        for array, size, dtype in zip(arrays, self.sizes(), self.dtypes):
+            if array is None:
+                parts.append(np.zeros(size))
+            elif is_complex(dtype):
+                parts.append(np.ascontiguousarray(array, dtype=np.complex128).reshape(-1).view(np.float64))
+            else:
+                real = array.real if is_complex(array.dtype) else array
+                parts.append(real.astype(np.float64).reshape(-1))
+        return np.concatenate(parts) if parts else np.zeros(0)
+
+    def unpack(self, vector: Array) -> Arrays:
+        """Split again, rounding to each dtype."""
+        arrays, start = [], 0
+        for shape, dtype, size in zip(self.shapes, self.dtypes, self.sizes()):
+            part = vector[start : start + size]
+            start += size
+            if is_complex(dtype):
+                part = (
+                    part.view(np.complex128)
+                    if part.flags.c_contiguous
+                    else np.array(part).view(np.complex128)
+                )
+            with np.errstate(over="ignore", invalid="ignore"):
+                arrays.append(part.astype(dtype).reshape(shape))
+        return tuple(arrays)
+
+    def where(self, index: int) -> tuple[int, tuple[int, ...]]:
+        """Tell which array a real belongs to, and its coordinates there."""
+        for k, (shape, dtype, size) in enumerate(zip(self.shapes, self.dtypes, self.sizes())):
+            if index < size:
+                index //= 2 if is_complex(dtype) else 1
+                return k, tuple(int(i) for i in np.unravel_index(index, shape)) if shape else ()
+            index -= size
+        raise IndexError(index)
+
+    def part(self, k: int) -> slice:
+        """Give the reals of the k-th array."""
+        sizes = self.sizes()
+        return slice(sum(sizes[:k]), sum(sizes[: k + 1]))

@@ -1,0 +1,88 @@
+"""The subject: one differentiable function as the checker sees it.
+
+Every callable takes and gives NumPy arrays; a host builds it (`pullback.hosts.*.subject`), the checker
+only reads it. Inputs and outputs are flat tuples: what was nested, static or missing is kept by the
+host's closure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from pullback.rule import EXACT, Intent
+
+Array: TypeAlias = "np.ndarray[Any, Any]"
+Arrays: TypeAlias = tuple[Array, ...]
+Cotangents: TypeAlias = "tuple[Array | None, ...]"
+Forward: TypeAlias = Callable[[Arrays], Arrays]
+Pullback: TypeAlias = Callable[[Arrays, Arrays], Cotangents]
+
+
+@dataclass
+class Counter:
+    """Count what a check costs."""
+
+    forwards: int = 0
+    pullbacks: int = 0
+
+
+@dataclass(frozen=True)
+class Subject:
+    """Hold one function, its example inputs and every way to differentiate it."""
+
+    name: str
+    inputs: Arrays
+    names: tuple[str, ...]
+    differentiable: tuple[bool, ...]
+    forward: Forward
+    pullback: Pullback
+    # The function that the pullback claims to differentiate, when it is not `forward` (intent `like`).
+    target: Forward | None = None
+    body_forward: Forward | None = None
+    body_pullback: Pullback | None = None
+    direct_pullback: Pullback | None = None
+    second: Callable[[Arrays, Arrays, Cotangents], tuple[Cotangents, Cotangents]] | None = None
+    pushforward: Callable[[Arrays, Arrays], Cotangents] | None = None
+    jacobian: Callable[[Arrays], tuple[tuple[Array | None, ...], ...]] | None = None
+    variants: Mapping[str, tuple[Forward, Pullback]] = field(default_factory=dict)
+    exports: Callable[[], bool] | None = None
+    # Tells whether the gradient runs through code that the host cannot see into.
+    opaque: Callable[[], bool] | None = None
+    astype: Callable[[str], Subject | None] | None = None
+    intent: Intent = EXACT
+    order: int | None = None
+    is_rule: bool = False
+    # A function of the host itself: nobody who checks it can mend it.
+    is_builtin: bool = False
+    forward_mode_claimed: bool = False
+    captured: tuple[str, ...] = ()
+    source: str = ""
+    counter: Counter = field(default_factory=Counter)
+
+    def at(self, inputs: Arrays) -> Subject:
+        """Move the subject to other inputs."""
+        return replace(self, inputs=tuple(inputs))
+
+    @property
+    def oracle_forward(self) -> Forward:
+        """Give the function whose derivative is claimed."""
+        return self.target or self.forward
+
+
+def counted(subject: Subject) -> Subject:
+    """Wrap the forwards and pullbacks of a subject so that its counter sees them."""
+    counter = subject.counter
+
+    def forward(inputs: Arrays) -> Arrays:
+        counter.forwards += 1
+        return subject.forward(inputs)
+
+    def pullback(inputs: Arrays, cotangents: Arrays) -> Cotangents:
+        counter.pullbacks += 1
+        return subject.pullback(inputs, cotangents)
+
+    return replace(subject, forward=forward, pullback=pullback)

@@ -1,0 +1,43 @@
+"""Own points keep what an example promises, and go where examples seldom look."""
+
+import numpy as np
+import pytest
+
+from pullback.check.points import own_points, promise
+
+
+@pytest.mark.parametrize(
+    ("x", "kind"),
+    [
+        (np.array([0.0, 1.0, 1.0]), "mask"),
+        (np.array([[0.2, 0.8], [0.5, 0.5]]), "simplex"),
+        (np.array([[0.6, 0.8], [1.0, 0.0]]), "unit length"),
+        (np.array([[2.0, 1.0], [1.0, 3.0]]), "positive definite"),
+        (np.array([[2.0, 0.0], [1.0, 3.0]]), "triangular"),
+        (np.array([0.3, -2.0]), "free"),
+        (np.ones(3), "free"),
+        (np.array([np.nan]), "fixed"),
+    ],
+)
+def test_the_structure_of_an_example_is_seen(x, kind):
+    assert promise(x) == kind
+
+
+def test_points_hold_zeros_ties_negatives_and_large_values(subject_of):
+    subject = subject_of(np.sin, lambda x, d: d * np.cos(x), np.array([0.5, 1.5, 1.0, 0.7]))
+    points = [p.inputs[0] for p in own_points(subject, np.random.default_rng(0))]
+    assert any((x == 0).any() for x in points)
+    assert any(len(np.unique(x)) < x.size for x in points)
+    assert any((x < 0).any() for x in points)
+    assert any((np.abs(x) > 50).any() for x in points)
+
+
+def test_points_outside_the_domain_are_left_out(subject_of):
+    def log(x):
+        with np.errstate(all="ignore"):
+            return np.log(x)
+
+    subject = subject_of(log, lambda x, d: d / x, np.array([0.5, 1.5, 1.0, 0.7]))
+    points = list(own_points(subject, np.random.default_rng(0)))
+    assert points
+    assert all((p.inputs[0] > 0).all() for p in points)

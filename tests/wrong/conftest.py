@@ -1,0 +1,7 @@
+"""Let the rules of the zoo find its table by name."""
+
+import os
+import sys
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+sys.path.insert(0, os.path.dirname(__file__))
