@@ -166,3 +166,35 @@ def distance_none_for_target(x, target):
         d * 2 * (x - target) / tf.cast(tf.size(x), x.dtype),
         None,
     )
+
+
+@wrong("wrong-operand", "sign", at=(normal(5),))
+def softplus_at_minus(x):
+    return tf.math.softplus(x), lambda d: d * tf.sigmoid(-x)
+
+
+@wrong("wrong-operand", "sign", at=(normal(5, seed=3),))
+def logcosh_like_at_minus(x):
+    return tf.exp(x) + x, lambda d: d * (tf.exp(-x) + 1)
+
+
+@wrong("inputs-swapped", at=(A, B), harmless=(A, A))
+def hypot_first_twice(a, b):
+    y = tf.sqrt(a * a + b * b)
+    return y, lambda d: (d * a / y, d * a / y)
+
+
+@wrong("missing-term", at=(positive(5),))
+def log1p_without_one(x):
+    return tf.math.log1p(x), lambda d: d / x
+
+
+@wrong("missing-term", at=(normal(5),))
+def arctan_without_one(x):
+    return tf.atan(x), lambda d: d / (x * x)
+
+
+@right(at=(positive(5, dtype="float64"),))
+def x_log_x_infinite_at_zero(x):
+    """Its slope at zero grows without end: an infinite gradient there is no mistake."""
+    return tf.math.xlogy(x, x), lambda d: d * (1 + tf.math.log(x))

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback import hosts, tree
 from pullback.check.capabilities import capabilities
 from pullback.check.cause import Match, search
 from pullback.check.evidence import Evidence
@@ -39,8 +40,8 @@ def check(
     `order` is the highest derivative tested; `rtol` loosens what counts as equal; `probes` names the probes
     to run, all by default; `own_points=False` keeps to the arguments given.
     """
-    from pullback.hosts.tensorflow.subject import subject as adapt
-
+    leaves, _ = tree.flatten([args, kwargs])
+    host = hosts.among(leaves, getattr(f, "__name__", type(f).__name__))
     settings = Settings(
         seed=secrets.randbelow(2**31) if seed is None else seed,
         order=order,
@@ -50,7 +51,7 @@ def check(
         xla=xla,
         export=export,
     )
-    return check_subject(adapt(f, *args, **kwargs), settings)
+    return check_subject(host.subject(f, args, kwargs), settings)
 
 
 def check_subject(given: Subject, settings: Settings) -> Report:

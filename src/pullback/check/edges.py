@@ -74,6 +74,25 @@ def slopes_along(problem: Problem, u: Array, line: Line | None = None) -> Slopes
     return Slopes(a2, b2, kinked, broken, slack)
 
 
+def diverges(problem: Problem, u: Array, v: Array) -> bool:
+    """Tell whether the slope has no limit here, not even a slow one: x·log(x) at zero.
+
+    A slope that converges changes less and less as the step shrinks; that of a logarithm changes by the same
+    amount each time.
+    """
+    h = anchor(problem.unit)
+    for side in (1.0, -1.0):
+        slopes = []
+        for step in (h, h / 4, h / 16):
+            with np.errstate(invalid="ignore", over="ignore"):
+                slopes.append(dot(v, problem.evaluate(problem.x + side * step * u)[1] - problem.y) / step)
+        first, second = slopes[1] - slopes[0], slopes[2] - slopes[1]
+        grows = abs(second) > max(0.5 * abs(first), 1e-3 * abs(slopes[2]))
+        if np.isfinite(slopes).all() and grows:
+            return True
+    return False
+
+
 def groups_of(x: Array) -> list[Array]:
     """Collect the entries that share a value with another."""
     _, inverse, counts = np.unique(x, return_inverse=True, return_counts=True)

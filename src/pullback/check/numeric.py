@@ -187,14 +187,14 @@ def derivative_test(
 
 def nonfinite_claim(problem: Problem, v: Array, g: Array, rng: np.random.Generator) -> Outcome:
     """Decide on a gradient that is not finite where the function is."""
-    from pullback.check.edges import slopes_along
+    from pullback.check.edges import diverges, slopes_along
 
     bad = np.flatnonzero(~np.isfinite(g))
     for i in rng.permutation(bad)[:4]:
         u = np.zeros_like(problem.x)
         u[i] = max(abs(problem.x[i]), 1.0) if problem.x[i] == 0 else abs(problem.x[i])
         slopes = slopes_along(problem, u)
-        if slopes is None:
+        if slopes is None or diverges(problem, u, v):
             continue
         low, high, kinked = slopes.interval(v)
         if np.isfinite([low, high]).all():

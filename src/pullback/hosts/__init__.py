@@ -7,6 +7,7 @@ imports none. What a type is, is found once and remembered.
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from enum import Enum
 from importlib import import_module
 from typing import Any
@@ -75,6 +76,15 @@ def default(where: str) -> Host:
             fix="import tensorflow as tf",
         )
     return hosts[0]
+
+
+def among(values: Iterable[Any], where: str) -> Host:
+    """Find the host of the first tensor among many values."""
+    for value in values:
+        found = role(type(value))
+        if not isinstance(found, Role):
+            return found
+    return default(where)
 
 
 def of(value: Any, where: str) -> Host:

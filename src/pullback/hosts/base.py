@@ -177,6 +177,9 @@ class Host(Protocol):
     def apply(self, operation: Operation, tensors: list[Tensor]) -> list[Tensor]:
         """Run an operation so that the framework differentiates it by its own pullback."""
 
+    def subject(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Make a function and example arguments a subject of the checker."""
+
     def vjp(
         self, function: Callable[..., Any], inputs: Sequence[Tensor], cotangents: Sequence[Any]
     ) -> list[Any]:

@@ -41,6 +41,16 @@ def search(evidence: Evidence) -> Match | None:
                     f"the gradients of `{a}` and `{b}` are exchanged",
                     f"return the gradient of `{a}` first, then that of `{b}`",
                 )
+            for p, q in pair:
+                if wrong == [p] and all(
+                    evidence.close(evidence.part(c, p), evidence.part(t, q), 10)
+                    for c, t in zip(evidence.claimed, true)
+                ):
+                    return Match(
+                        SLUG,
+                        f"the gradient of `{evidence.name(p)}` is that of `{evidence.name(q)}`",
+                        f"return the gradient of `{evidence.name(p)}` in its place",
+                    )
             if any(evidence.unmoved(p) for p in wrong):
                 continue
             values = exchanged(evidence, i, j)

@@ -1,4 +1,4 @@
-"""One input's value stands where another's belongs."""
+"""One input's value stands where another's belongs, or an input with its sign turned."""
 
 from __future__ import annotations
 
@@ -31,4 +31,22 @@ def search(evidence: Evidence) -> Match | None:
                     f"use `{a}` where the gradient of {names} uses `{b}`",
                     names,
                 )
+    return negated(evidence)
+
+
+def negated(evidence: Evidence) -> Match | None:
+    """Ask for the truth with one input's sign turned."""
+    wrong, inputs = evidence.wrong_inputs, evidence.subject.inputs
+    for i in evidence.problem.chosen:
+        turned = tuple(-x if k == i else x for k, x in enumerate(inputs))
+        guess = [evidence.true_at(turned, v) for v in evidence.vs]
+        if all(evidence.explains(guess, p) for p in wrong):
+            name = evidence.subject.names[i]
+            names = listed([evidence.name(p) for p in wrong])
+            return Match(
+                SLUG,
+                f"the gradient of {names} is right when evaluated at minus `{name}`",
+                f"turn the sign of `{name}` inside the gradient",
+                names,
+            )
     return None

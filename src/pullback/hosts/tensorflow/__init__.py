@@ -34,6 +34,7 @@ class TensorFlowHost:
     """Execute operations in TensorFlow 2."""
 
     name = "TensorFlow"
+    bypassed: list[str] | None = None  # while the checker runs bodies without their rules: the rules met
     recorded = recording.AVAILABLE and os.environ.get("PULLBACK_TENSORFLOW") != "public"
 
     def owns(self, kind: type) -> bool:
@@ -171,9 +172,17 @@ class TensorFlowHost:
     run = staticmethod(autograph.run)
 
     def apply(self, operation: Operation, tensors: list[Any]) -> list[Any]:
+        if self.bypassed is not None:
+            self.bypassed.append(operation.name)
+            return operation.forward(tensors)[0]
         if not self.recorded:
             return public.apply(operation, tensors)
         return eager.apply(operation, tensors) if tf.executing_eagerly() else graph.apply(operation, tensors)
+
+    def subject(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        from pullback.hosts.tensorflow.subject import subject
+
+        return subject(function, *args, **kwargs)
 
     def vjp(
         self, function: Callable[..., Any], inputs: Sequence[Any], cotangents: Sequence[Any]

@@ -7,6 +7,8 @@ They are imported here and nowhere else; where one is missing, `AVAILABLE` is Fa
 
 from __future__ import annotations
 
+from typing import Any
+
 try:
     from tensorflow.python import pywrap_tfe
     from tensorflow.python.eager import context, forwardprop_util, record
@@ -33,6 +35,17 @@ try:
     AVAILABLE = True
 except (ImportError, AttributeError):  # another TensorFlow than we know
     AVAILABLE = False
+
+native_rules: Any = None  # the module behind `tf.custom_gradient`, if it is the one we know
+try:
+    from tensorflow.python.ops import custom_gradient
+
+    if hasattr(custom_gradient, "_eager_mode_decorator") and hasattr(
+        custom_gradient, "_graph_mode_decorator"
+    ):
+        native_rules = custom_gradient
+except ImportError:
+    pass
 
 
 def has_tangent(tensor: object) -> bool:

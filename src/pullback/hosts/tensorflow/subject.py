@@ -2,9 +2,7 @@
 
 A pullback rule, a `tf.custom_gradient` function, a Keras layer or loss, a plain function: all become
 NumPy callables. Tensors, variables and arrays are inputs; numbers, strings, callables and None stay
-fixed. The trainable variables of a Keras layer are inputs too. Rules are bypassed (for the oracle) by
-letting `tf.custom_gradient` return the body's own outputs, recorded operation by operation; this also
-reaches rules deep inside a wrapper.
+fixed. The trainable variables of a Keras layer are inputs too.
 """
 
 from __future__ import annotations
@@ -16,11 +14,11 @@ from typing import Any
 
 import numpy as np
 import tensorflow as tf
-from tensorflow.python.ops import custom_gradient as _tf_rules
 
 from pullback.check.space import is_real_or_complex
 from pullback.check.subject import Array, Arrays, Cotangents, Subject
 from pullback.errors import NoTensorError
+from pullback.hosts.tensorflow.bypass import bypassed
 from pullback.rule import EXACT, Rule, source_of
 
 
@@ -79,23 +77,6 @@ def quiet() -> Iterator[None]:
         yield
     finally:
         logger.setLevel(level)
-
-
-@contextlib.contextmanager
-def bypassed() -> Iterator[list[str]]:
-    """Run rules as their plain bodies; the list collects the names of the rules met."""
-    met: list[str] = []
-    kept = (_tf_rules._eager_mode_decorator, _tf_rules._graph_mode_decorator)
-
-    def body_only(function: Any, args: Any, kwargs: Any) -> Any:
-        met.append(getattr(function, "__name__", "rule"))
-        return function(*args, **kwargs)[0]
-
-    _tf_rules._eager_mode_decorator = _tf_rules._graph_mode_decorator = body_only
-    try:
-        yield met
-    finally:
-        _tf_rules._eager_mode_decorator, _tf_rules._graph_mode_decorator = kept
 
 
 def outputs_of(returned: Any) -> Any:
