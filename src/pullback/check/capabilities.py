@@ -28,6 +28,8 @@ def capabilities(subject: Subject, findings: list[Finding], settings: Settings) 
     for f in findings:
         if f.probe in ("forward_mode", "compiled", "batching", "precision") and f.where:
             table[f.where] = f.reason
+    if settings.probes is not None:  # somebody asked for certain probes, and not for the whole table
+        return table
     for name in ("float32", "float16", "bfloat16") if table["reverse"] == "yes" else ():
         if name not in table:
             table[name] = runs_in(subject, name)

@@ -19,6 +19,7 @@ from pullback.check.space import is_real_or_complex
 from pullback.check.subject import Array, Arrays, Cotangents, Subject
 from pullback.errors import NoTensorError
 from pullback.hosts.tensorflow.bypass import bypassed
+from pullback.hosts.tensorflow.export import survives_export
 from pullback.rule import EXACT, Rule, source_of
 
 
@@ -272,6 +273,17 @@ class _Adapter:
             return False
         return any("PyFunc" in op.type for op in graph.get_operations())
 
+    def exports(self) -> bool:
+        """Tell whether the function and its gradient survive a SavedModel."""
+        if self.opaque():
+            return False  # a Python callback is found again in this process, and in no other
+
+        def run(*tensors: tf.Tensor) -> tuple[tf.Tensor, ...]:
+            return tuple(self.call(self.function, list(tensors)))
+
+        with quiet():
+            return survives_export(run, self.tensors, self.variables)
+
     def astype(self, name: str) -> Subject | None:
         real = tf.as_dtype(name)
         wide = {"float64": tf.complex128, "float32": tf.complex64}.get(name)
@@ -371,6 +383,7 @@ class _Adapter:
             pushforward=self.pushforward,
             jacobian=self.jacobian,
             variants={"tf.function": self.compiled(False), "XLA": self.compiled(True)},
+            exports=self.exports,
             opaque=self.opaque,
             astype=self.astype,
             intent=intent,
