@@ -28,7 +28,8 @@ def capabilities(subject: Subject, findings: list[Finding], settings: Settings) 
     for f in findings:
         if f.probe in ("forward_mode", "compiled", "batching", "precision") and f.where:
             table[f.where] = f.reason
-    if settings.probes is not None:  # somebody asked for certain probes, and not for the whole table
+    # Somebody asked for certain probes and not for the whole table; or what a wrong rule can do is of no use.
+    if settings.probes is not None or any(f.verdict == "wrong" for f in findings):
         return table
     for name in ("float32", "float16", "bfloat16") if table["reverse"] == "yes" else ():
         if name not in table:

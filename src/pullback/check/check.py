@@ -21,6 +21,7 @@ from pullback.check.settings import Settings
 from pullback.check.shrink import shrunk
 from pullback.check.space import roundoff
 from pullback.check.subject import Subject, counted
+from pullback.errors import DefinitionError
 
 
 def check(
@@ -41,6 +42,13 @@ def check(
     to run, all by default; `own_points=False` keeps to the arguments given; `xla=False` and `export=False`
     leave these two, the slowest, out of the capabilities.
     """
+    if not callable(f):
+        raise DefinitionError.about(
+            "check",
+            found=f"it was given a {type(f).__name__}",
+            expected="a function, a rule, a layer or a loss, and then its arguments",
+            fix="pb.check(f, x)",
+        )
     leaves, _ = tree.flatten([args, kwargs])
     host = hosts.among(leaves, getattr(f, "__name__", type(f).__name__))
     settings = Settings(

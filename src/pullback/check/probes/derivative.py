@@ -45,6 +45,9 @@ def probe(subject: Subject, settings: Settings) -> list[Finding]:
                 reason="no gradient",
             )
         ]
+    if not subject.forward(subject.inputs):
+        said = "the function returned no floating or complex tensor: no gradient can flow through it"
+        return [Finding("derivative", "undecided", said, reason="no gradient")]
     try:
         outcome = examine(subject, Point("given", subject.inputs), settings.rng(4), settings, own=False)
     except ShapeMismatchError:

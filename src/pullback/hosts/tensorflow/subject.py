@@ -95,6 +95,8 @@ class _Adapter:
         )
         self.structure = (args, kwargs)
         leaves = tf.nest.flatten(self.structure)
+        if not any(map(_is_tensor, leaves)):  # a number is an input if nothing else is one
+            leaves = [tf.constant(leaf) if isinstance(leaf, (float, complex)) else leaf for leaf in leaves]
         self.leaves = leaves
         self.slots = [i for i, leaf in enumerate(leaves) if _is_tensor(leaf)]
         self.tensors = [_tensor(leaves[i]) for i in self.slots]
