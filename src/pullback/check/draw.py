@@ -15,6 +15,14 @@ def cotangents(subject: Subject, rng: np.random.Generator) -> Arrays:
     return space.unpack(signed(rng, space.size))
 
 
+def rounding(unit: float) -> float:
+    """Give the relative difference that another order of the same operations may make.
+
+    Half the digits: a compiler may fuse what an ill-conditioned formula needs apart.
+    """
+    return float(max(2**14 * unit, unit**0.5))
+
+
 def near(a: Array | None, b: Array | None, *, rtol: float) -> bool:
     """Tell whether two optional arrays agree, in shape too; NaN equals NaN."""
     if a is None or b is None:

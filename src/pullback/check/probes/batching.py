@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pullback.check.draw import near
+from pullback.check.draw import near, rounding
 from pullback.check.finding import Finding
 from pullback.check.settings import Settings
 from pullback.check.space import Space, roundoff
@@ -43,7 +43,7 @@ def probe(subject: Subject, settings: Settings) -> list[Finding]:
         k, place = space.where(int(row))
         single = subject.pullback(subject.inputs, space.unpack(np.eye(1, space.size, row)[0]))
         for g, block in zip(single, whole[k]):
-            if g is not None and block is not None and not near(block[place], g, rtol=2**14 * unit):
+            if g is not None and block is not None and not near(block[place], g, rtol=rounding(unit)):
                 return [
                     Finding(
                         "batching",

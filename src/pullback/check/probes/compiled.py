@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pullback.check.draw import cotangents, near
+from pullback.check.draw import cotangents, near, rounding
 from pullback.check.finding import Finding
 from pullback.check.settings import Settings
 from pullback.check.space import roundoff
@@ -31,7 +31,7 @@ def probe(subject: Subject, settings: Settings) -> list[Finding]:
                 Finding("compiled", "note", f"{name}: {type(error).__name__}", where=name, reason="refused")
             )
             continue
-        same = all(near(a, b, rtol=2**14 * roundoff(given)) for a, b in zip(eager, found))
+        same = all(near(a, b, rtol=rounding(roundoff(given))) for a, b in zip(eager, found))
         if same:
             findings.append(
                 Finding("compiled", "note", f"{name} agrees with eager", where=name, reason="yes")
