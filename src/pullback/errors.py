@@ -27,6 +27,9 @@ One class is one section of `docs/errors.md`; `anchor` names it.
 from __future__ import annotations
 
 import re
+from typing import TypeVar
+
+_Error = TypeVar("_Error", bound="PullbackError")
 
 
 class PullbackError(Exception):
@@ -43,7 +46,9 @@ class PullbackError(Exception):
         return "-".join(words).lower()
 
     @classmethod
-    def about(cls, where: str, *, found: str, expected: str, why: str = "", fix: str = "") -> PullbackError:
+    def about(
+        cls: type[_Error], where: str, *, found: str, expected: str, why: str = "", fix: str = ""
+    ) -> _Error:
         """Build the error from its parts, always in the same order.
 
         `where` names the user's function and its source line.
@@ -54,7 +59,8 @@ class PullbackError(Exception):
         if fix:
             lines.append("  fix: " + fix.replace("\n", "\n       "))
         lines.append(f"  read: docs/errors.md#{cls.anchor()}")
-        return cls("\n".join(lines))
+        error: _Error = cls("\n".join(lines))
+        return error
 
 
 class DefinitionError(PullbackError, TypeError):

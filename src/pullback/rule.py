@@ -6,10 +6,13 @@ verifies the claim it makes. `body` is the function as the user wrote it: it ret
 
 from __future__ import annotations
 
+import dis
+import functools
 import inspect
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from types import CodeType
 from typing import Any, Literal
 
 
@@ -46,7 +49,60 @@ class Rule:
     intent: Intent = EXACT
     order: int | None = None
     pushforward: Callable[..., Any] | None = None
-    source: str = field(default="", compare=False)
+    source: str = ""
+    memo: dict[Any, Any] = field(default_factory=dict, repr=False)  # what hosts have measured of it
+
+    @functools.cached_property
+    def plain(self) -> tuple[str, ...] | None:
+        """Name the parameters if all of them can be passed by position: the fast way to bind a call."""
+        parameters = self.signature.parameters.values()
+        if all(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in parameters):
+            return tuple(self.signature.parameters)
+        return None
+
+    @functools.cached_property
+    def required(self) -> int:
+        """Count the parameters that a call must give; all of them if a default might be a tensor."""
+        parameters = self.signature.parameters.values()
+        if any(not isinstance(p.default, (type, int, float, str, type(None))) for p in parameters):
+            return len(self.signature.parameters)
+        return sum(p.default is p.empty for p in parameters)
+
+    @functools.cached_property
+    def function(self) -> Callable[..., Any]:
+        """Give the function that the user wrote, without the decorators around it."""
+        function: Callable[..., Any] = inspect.unwrap(self.body)
+        return function
+
+    @functools.cached_property
+    def identity(self) -> Any:
+        """Name the code that runs: rules made anew in every call of a factory share it."""
+        return getattr(self.function, "__code__", self)
+
+    def captured(self) -> Iterator[tuple[str, Any]]:
+        """List what the body can reach by name without being handed it: closure cells and globals."""
+        function = self.function
+        cells = getattr(function, "__closure__", None)
+        if cells:
+            for name, cell in zip(function.__code__.co_freevars, cells):
+                try:
+                    yield name, cell.cell_contents
+                except ValueError:  # a cell that is not filled yet
+                    continue
+        space = getattr(function, "__globals__", {})
+        for name in self._global_names:
+            if name in space:
+                yield name, space[name]
+
+    @functools.cached_property
+    def _global_names(self) -> tuple[str, ...]:
+        code = getattr(self.function, "__code__", None)
+        return () if code is None else _global_names(code)
+
+    @functools.cached_property
+    def where(self) -> str:
+        """Name the user's function and its source line, as every error does."""
+        return f"{self.name} ({self.source})" if self.source else self.name
 
     def __repr__(self) -> str:
         parameters = ", ".join(self.signature.parameters)
@@ -66,3 +122,13 @@ def source_of(function: Callable[..., Any]) -> str:
     if code is None:
         return ""
     return f"{os.path.basename(code.co_filename)}:{code.co_firstlineno}"
+
+
+@functools.lru_cache(maxsize=4096)
+def _global_names(code: CodeType) -> tuple[str, ...]:
+    """Name the globals that a function and the functions inside it look up."""
+    names = {i.argval for i in dis.get_instructions(code) if i.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            names.update(_global_names(constant))
+    return tuple(sorted(names))

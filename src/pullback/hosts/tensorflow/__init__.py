@@ -1,0 +1,185 @@
+"""The TensorFlow host: eager mode, graphs, XLA, distribution.
+
+`eager.py` and `graph.py` hold the two ways to give an operation its own gradient, `public.py` the way that
+needs no private function of TensorFlow; this file speaks of single tensors.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from pullback.cotangent import broadcast_axes
+from pullback.errors import UnsupportedInputError
+from pullback.hosts.base import Kind, Operation, Spec
+from pullback.hosts.tensorflow import autograph, public, recording
+
+if recording.AVAILABLE:
+    from pullback.hosts.tensorflow import eager, graph
+
+# The three comparisons below are made several times in every eager call. An instance check of tf.Tensor is ten
+# times slower than that of this type, which most tensors have.
+_EAGER = tf.__internal__.EagerTensor
+# So are `.shape` and `.dtype`, against the tuple and the number that they build objects from.
+_shape_of = getattr(_EAGER, "_shape_tuple", lambda tensor: tuple(tensor.shape))
+_dtype_of = getattr(_EAGER, "_datatype_enum", lambda tensor: tensor.dtype.as_datatype_enum)
+_FLOATING = frozenset(d.as_datatype_enum for d in (tf.float16, tf.bfloat16, tf.float32, tf.float64))
+_SPARSE = (tf.RaggedTensor, tf.SparseTensor, tf.IndexedSlices)
+
+
+class TensorFlowHost:
+    """Execute operations in TensorFlow 2."""
+
+    name = "TensorFlow"
+    recorded = recording.AVAILABLE and os.environ.get("PULLBACK_TENSORFLOW") != "public"
+
+    def owns(self, kind: type) -> bool:
+        if issubclass(kind, (tf.Tensor, tf.Variable, tf.__internal__.CompositeTensor)):
+            return True
+        # a Keras weight, which is no tf.Variable
+        return hasattr(kind, "__tf_tensor__") and any(
+            base.__module__.startswith("keras.") for base in kind.__mro__
+        )
+
+    # ── tensors ──────────────────────────────────────────────────────────────────────────────────────────
+
+    def is_tensor(self, value: Any) -> bool:
+        return type(value) is _EAGER or isinstance(value, tf.Tensor)
+
+    def plain(self, values: Sequence[Any]) -> bool:
+        for value in values:
+            if type(value) is not _EAGER or _dtype_of(value) not in _FLOATING:
+                return False
+        return True
+
+    def tensor(self, value: Any, *, where: str, argument: str) -> Any:
+        if isinstance(value, _SPARSE):
+            kind = type(value).__name__
+            fixes = {
+                "RaggedTensor": "x.with_flat_values(f(x.flat_values))",
+                "SparseTensor": "f(x.values) and rebuild it, or f(tf.sparse.to_dense(x))",
+            }
+            raise UnsupportedInputError.about(
+                where,
+                found=f"`{argument}` is a {kind}",
+                expected="dense tensors",
+                why="a rule is written for dense tensors, and would drop the structure of a sparse one",
+                fix=fixes.get(kind, "tf.convert_to_tensor(x)"),
+            )
+        tensor = value if self.is_tensor(value) else tf.convert_to_tensor(value)
+        dtype = tensor.dtype
+        if not (
+            dtype.is_floating or dtype.is_complex or dtype.is_integer or dtype.is_bool or dtype == tf.string
+        ):
+            raise UnsupportedInputError.about(
+                where,
+                found=f"`{argument}` has dtype {dtype.name}",
+                expected="a floating, complex, integer, boolean or string tensor",
+                fix="dequantize or read it first",
+            )
+        return tensor
+
+    def spec(self, tensor: Any) -> Spec:
+        if isinstance(tensor, tf.IndexedSlices):
+            known = None if tensor.dense_shape is None else tf.get_static_value(tensor.dense_shape)
+            shape = None if known is None else tuple(int(n) for n in known)
+        else:
+            if not hasattr(tensor, "shape") or not hasattr(tensor, "dtype"):
+                tensor = tf.convert_to_tensor(tensor)
+            rank_known = tf.TensorShape(tensor.shape).rank is not None
+            shape = tuple(tf.TensorShape(tensor.shape).as_list()) if rank_known else None
+        dtype = tf.as_dtype(tensor.dtype)
+        kinds: list[tuple[bool, Kind]] = [
+            (dtype.is_floating, "floating"),
+            (dtype.is_complex, "complex"),
+            (dtype.is_integer, "integer"),
+        ]
+        return Spec(shape, dtype.name, next((kind for holds, kind in kinds if holds), "other"))
+
+    def differentiable(self, tensor: Any) -> bool:
+        if type(tensor) is _EAGER and _dtype_of(tensor) in _FLOATING:
+            return True
+        dtype = tensor.dtype
+        return bool(dtype.is_floating or dtype.is_complex)
+
+    def outline(self, output: Any) -> Any:
+        # An eager tensor must not be kept alive for its shape; a symbolic one holds no memory.
+        return (_shape_of(output), output.dtype) if type(output) is _EAGER else output
+
+    def zeros(self, like: Any) -> Any:
+        return tf.zeros(*like) if isinstance(like, tuple) else tf.zeros_like(like)
+
+    # ── cotangents ───────────────────────────────────────────────────────────────────────────────────────
+
+    def fit(self, cotangents: Sequence[Any], likes: Sequence[Any]) -> bool:
+        for cotangent, like in zip(cotangents, likes):
+            if type(cotangent) is _EAGER and type(like) is _EAGER:
+                if _dtype_of(cotangent) != _dtype_of(like) or _shape_of(cotangent) != _shape_of(like):
+                    return False
+            elif not (
+                isinstance(cotangent, tf.Tensor)
+                and cotangent.dtype == like.dtype
+                and cotangent.shape.is_fully_defined()
+                and cotangent.shape == like.shape
+            ):
+                return False
+        return True
+
+    def conform(self, cotangent: Any, like: Any) -> Any:
+        if isinstance(cotangent, tf.IndexedSlices):
+            return tf.cast(cotangent, like.dtype)
+        cast = tf.cast(cotangent, like.dtype)
+        if cast.shape.is_fully_defined() and like.shape.is_fully_defined():
+            return cast
+        check = tf.debugging.assert_equal(
+            tf.shape(cast),
+            tf.shape(like),
+            "a cotangent has not the shape of its input (docs/errors.md#cotangent-shape)",
+        )
+        with tf.control_dependencies([] if check is None else [check]):
+            cast = tf.identity(cast)
+        cast.set_shape(like.shape)
+        return cast
+
+    def unbroadcast(self, cotangent: Any, like: Any) -> Any:
+        cotangent = tf.convert_to_tensor(cotangent)
+        have, want = cotangent.shape, tf.TensorShape(like.shape)
+        if have.is_fully_defined() and want.is_fully_defined():
+            if have == want:
+                return cotangent
+            axes = broadcast_axes(tuple(have), tuple(want))
+            if axes is None:
+                raise ValueError(f"shape {tuple(want)} cannot have been broadcast to {tuple(have)}")
+            return tf.reshape(tf.reduce_sum(cotangent, axes), want)
+        shape = tf.shape(like)
+        axes = tf.raw_ops.BroadcastGradientArgs(s0=shape, s1=tf.shape(cotangent))[0]
+        return tf.reshape(tf.reduce_sum(cotangent, axes), shape)
+
+    def conjugate(self, tensor: Any) -> Any:
+        return tf.math.conj(tensor) if getattr(tensor, "dtype", tf.float32).is_complex else tensor
+
+    # ── running ──────────────────────────────────────────────────────────────────────────────────────────
+
+    run = staticmethod(autograph.run)
+
+    def apply(self, operation: Operation, tensors: list[Any]) -> list[Any]:
+        if not self.recorded:
+            return public.apply(operation, tensors)
+        return eager.apply(operation, tensors) if tf.executing_eagerly() else graph.apply(operation, tensors)
+
+    def vjp(
+        self, function: Callable[..., Any], inputs: Sequence[Any], cotangents: Sequence[Any]
+    ) -> list[Any]:
+        inputs = list(inputs)
+        with tf.GradientTape() as tape:
+            tape.watch(inputs)
+            outputs = function(*inputs)
+        return tape.gradient(
+            outputs, inputs, output_gradients=cotangents, unconnected_gradients=tf.UnconnectedGradients.ZERO
+        )
+
+
+HOST = TensorFlowHost()

@@ -1,0 +1,141 @@
+"""Writing an operation and its gradient together: `@custom_gradient`.
+
+What comes out is a plain function that carries its rule. All it does on a call is to bind the arguments and
+hand the operation to the host of its data.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any, overload
+
+from pullback.call import Call
+from pullback.errors import DefinitionError
+from pullback.rule import EXACT, Intent, Rule, source_of
+
+Function = Callable[..., Any]
+
+
+@overload
+def custom_gradient(body: Function, /) -> Function: ...
+@overload
+def custom_gradient(
+    *, order: int | None = None, like: Function | None = None, differs: str | None = None
+) -> Callable[[Function], Function]: ...
+def custom_gradient(
+    body: Function | None = None,
+    /,
+    *,
+    order: int | None = None,
+    like: Function | None = None,
+    differs: str | None = None,
+) -> Any:
+    """Give a function its own gradient.
+
+    The function returns its outputs and then `grad`, which takes one cotangent per output and returns one
+    per argument. See `docs/contract.md` for every form that is understood.
+
+    Args:
+        body: The function.
+        order: 1 refuses a second derivative, with an error instead of a wrong number.
+        like: The function whose derivative this gradient is, when it is not that of the body.
+        differs: Why the gradient is another one on purpose.
+
+    Example:
+        >>> import pullback as pb, tensorflow as tf
+        >>> @pb.custom_gradient
+        ... def log1pexp(x):
+        ...     e = tf.exp(x)
+        ...     def grad(dy):
+        ...         return dy * (1 - 1 / (1 + e))
+        ...     return tf.math.log(1 + e), grad
+
+    Do not use it where automatic differentiation is already right, stable and fast.
+    """
+    if body is None:
+        return functools.partial(_define, order=order, like=like, differs=differs)
+    return _define(body, order=order, like=like, differs=differs)
+
+
+def _define(body: Function, *, order: int | None, like: Function | None, differs: str | None) -> Function:
+    name = getattr(body, "__name__", type(body).__name__)
+    if not callable(body):
+        raise DefinitionError.about(
+            "custom_gradient",
+            found=f"it was given a {type(body).__name__}",
+            expected="a function that returns its outputs and `grad`",
+            fix="@pb.custom_gradient\ndef f(x):\n    …\n    return y, grad",
+        )
+    if order not in (None, 1):
+        raise DefinitionError.about(
+            name,
+            found=f"order={order!r}",
+            expected="order=1, or no order at all",
+            why="higher orders are derived, or given by `gradgrad`; only the first can be made the last",
+            fix="remove `order`",
+        )
+    return function_of(
+        Rule(
+            body=body,
+            name=name,
+            signature=inspect.signature(body),
+            intent=intent_of(name, like, differs),
+            order=order,
+            source=source_of(body),
+        )
+    )
+
+
+def intent_of(name: str, like: Function | None, differs: str | None) -> Intent:
+    """Read the claim that a rule makes from the decorator's arguments."""
+    if like is not None and differs is not None:
+        raise DefinitionError.about(
+            name,
+            found="both like= and differs=",
+            expected="one of them: a gradient is that of another function, or none at all",
+            fix="keep like=, if there is such a function",
+        )
+    if like is not None:
+        if not callable(like):
+            raise DefinitionError.about(
+                name, found=f"like={like!r}", expected="a function", fix="like=tf.identity"
+            )
+        return Intent("like", function=like)
+    if differs is not None:
+        if not isinstance(differs, str) or not differs.strip():
+            raise DefinitionError.about(
+                name,
+                found=f"differs={differs!r}",
+                expected="the reason, in words",
+                fix='differs="straight-through"',
+            )
+        return Intent("differs", reason=differs)
+    return EXACT
+
+
+def function_of(rule: Rule) -> Function:
+    """Make the function that users call. It is a plain function, so methods, Keras and pickle know it."""
+
+    @functools.wraps(rule.body)
+    def function(*args: Any, **kwargs: Any) -> Any:
+        call = Call(function.rule, args, kwargs)  # type: ignore[attr-defined]
+        if call.symbolic:
+            from pullback.keras import place
+
+            return place(function, args, kwargs)
+        return call.result(call.host.apply(call, call.tensors))
+
+    def pushforward(push: Function) -> Function:
+        """Say what forward mode gives: tangents of the tensor arguments, then the arguments ↦ tangents."""
+        known: Rule = function.rule  # type: ignore[attr-defined]
+        function.rule = dataclasses.replace(known, pushforward=push, memo={})  # type: ignore[attr-defined]
+        return push
+
+    function.rule = rule  # type: ignore[attr-defined]
+    function.pushforward = pushforward  # type: ignore[attr-defined]
+    # AutoGraph must not convert this wrapper: the host converts the body itself, when a graph is built.
+    function.autograph_info__ = {}  # type: ignore[attr-defined]
+    return function

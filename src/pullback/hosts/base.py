@@ -1,0 +1,176 @@
+"""What a host must offer, and what a host is given.
+
+A host executes; all thinking about forms, names and errors happens in front of it, in `call.py` and
+`contract.py`. It is handed an `Operation`: tensors in, tensors out, and the pullback that belongs to them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Literal, NamedTuple, Protocol
+
+Tensor = Any
+Kind = Literal["floating", "complex", "integer", "other"]
+
+
+class Spec(NamedTuple):
+    """Describe a tensor: its shape (None where unknown), its dtype and the kind of number in it."""
+
+    shape: tuple[int | None, ...] | None
+    dtype: str
+    kind: Kind
+
+    def __str__(self) -> str:
+        return f"{self.dtype} {'of unknown rank' if self.shape is None else show_shape(self.shape)}"
+
+
+def show_shape(shape: tuple[int | None, ...]) -> str:
+    """Write a shape as Python does, with ? for an unknown length."""
+    lengths = ["?" if length is None else str(length) for length in shape]
+    return f"({lengths[0]},)" if len(lengths) == 1 else f"({', '.join(lengths)})"
+
+
+class Cotangents(NamedTuple):
+    """Hold what one run of a pullback gave: for the inputs, for captured variables, and the next order."""
+
+    inputs: list[Tensor | None]
+    variables: list[Tensor | None]
+    second: Callable[..., Any] | None = None
+
+
+class Pullback(Protocol):
+    """Take cotangents of the outputs to cotangents of the inputs; a missing cotangent is None."""
+
+    def __call__(self, cotangents: Sequence[Tensor | None], variables: Sequence[Any] = ()) -> Cotangents: ...
+
+    def zeros(self) -> list[Tensor]:
+        """Make a zero cotangent for every output."""
+
+    def fill(self, cotangents: Sequence[Tensor | None]) -> list[Tensor]:
+        """Put zeros in the place of missing cotangents."""
+
+    def require(self, variables: Sequence[Any]) -> None:
+        """Raise unless the pullback has a place for the gradients of these captured variables."""
+
+
+class Operation(Protocol):
+    """A rule bound to one call, seen flat."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def where(self) -> str: ...
+
+    @property
+    def order(self) -> int | None: ...
+
+    def forward(self, tensors: Sequence[Tensor]) -> tuple[list[Tensor], Pullback]:
+        """Run the body."""
+
+    def pushforward(self, tensors: Sequence[Tensor], tangents: Sequence[Tensor]) -> list[Tensor] | None:
+        """Run the user's own pushforward; None when there is none."""
+
+    def second(self, count: int) -> Operation:
+        """Give the operation (tensors, cotangents) → cotangents whose gradient is the user's `gradgrad`."""
+
+    @property
+    def host(self) -> Host: ...
+
+    @property
+    def has_pushforward(self) -> bool: ...
+
+    @property
+    def identity(self) -> Any:
+        """Name the code that runs, for what a host remembers of it."""
+
+    @property
+    def memo(self) -> dict[Any, Any]:
+        """Offer a place, as long-lived as the rule, for what a host has measured."""
+
+    def key(self, extra: Any) -> Any:
+        """Name the call up to the values of its tensors, for `memo`."""
+
+    def captured(self) -> Iterable[tuple[str, Any]]:
+        """List what the body can reach by name without being handed it."""
+
+
+class Derived:
+    """What an operation that stands for a part of another one has in common with it."""
+
+    def __init__(self, operation: Operation) -> None:
+        self.name = f"{operation.name}_grad"
+        self.where = operation.where
+        self.order: int | None = None
+        self.host = operation.host
+        self.has_pushforward = False
+        self.identity = operation.identity
+        self.memo: dict[Any, Any] = {}
+
+    def key(self, extra: Any) -> Any:
+        return extra
+
+    def pushforward(self, tensors: Sequence[Tensor], tangents: Sequence[Tensor]) -> list[Tensor] | None:
+        return None
+
+    def second(self, count: int) -> Operation:
+        raise AssertionError("only a rule of the user's gives a further order")
+
+    def captured(self) -> Iterable[tuple[str, Any]]:
+        return ()
+
+
+class Host(Protocol):
+    """Execute operations natively in one framework."""
+
+    @property
+    def name(self) -> str: ...
+
+    def owns(self, kind: type) -> bool:
+        """Tell whether values of this type are tensors of the framework."""
+
+    def plain(self, values: Sequence[Any]) -> bool:
+        """Tell quickly whether all of these are floating tensors, which need no conversion."""
+
+    def tensor(self, value: Any, *, where: str, argument: str) -> Tensor:
+        """Turn a variable, an array or a number into a tensor; refuse what has no arithmetic."""
+
+    def spec(self, tensor: Tensor) -> Spec:
+        """Describe a tensor."""
+
+    def is_tensor(self, value: Any) -> bool:
+        """Tell whether a value is a tensor, and needs no conversion."""
+
+    def differentiable(self, tensor: Tensor) -> bool:
+        """Tell whether a gradient can flow to this tensor."""
+
+    def fit(self, cotangents: Sequence[Any], likes: Sequence[Tensor]) -> bool:
+        """Tell quickly whether cotangents are tensors of their inputs' known shapes and dtypes."""
+
+    def conform(self, cotangent: Any, like: Tensor) -> Tensor:
+        """Cast a cotangent that passed the contract to its input's dtype."""
+
+    def zeros(self, like: Any) -> Tensor:
+        """Make the zeros that stand for a missing cotangent, from what `outline` kept."""
+
+    def outline(self, output: Tensor) -> Any:
+        """Keep what `zeros` needs to know of an output, and not the output itself."""
+
+    def run(
+        self, function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], where: str
+    ) -> Any:
+        """Call the user's code."""
+
+    def apply(self, operation: Operation, tensors: list[Tensor]) -> list[Tensor]:
+        """Run an operation so that the framework differentiates it by its own pullback."""
+
+    def vjp(
+        self, function: Callable[..., Any], inputs: Sequence[Tensor], cotangents: Sequence[Any]
+    ) -> list[Any]:
+        """Differentiate a function by the framework itself."""
+
+    def unbroadcast(self, cotangent: Tensor, like: Tensor) -> Tensor:
+        """Sum a cotangent over the axes that broadcasting added."""
+
+    def conjugate(self, tensor: Tensor) -> Tensor:
+        """Conjugate a complex tensor; leave a real one alone."""

@@ -1,0 +1,175 @@
+"""Finding tensors that reach a body through a closure while somebody differentiates them.
+
+A rule has no cotangent for such a tensor, so its gradient would silently be None. Names in reach of the body
+are looked at on every recorded call, which is cheap. Whatever else a body touches (`self.w`, a helper's
+global) is seen by listening to its operations: always while a graph is traced, and on the first recorded
+call of a body in eager mode.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from pullback import hosts
+from pullback.errors import CapturedTensorError
+from pullback.hosts.base import Operation
+from pullback.hosts.tensorflow import recording
+
+# What was listened to in eager mode, and whether it draws random numbers. The key is the id of the code,
+# which is kept beside the answer and so stays its own.
+_heard: dict[int, tuple[Any, bool]] = {}
+
+
+def is_heard(operation: Operation) -> bool:
+    """Tell whether a body was listened to."""
+    return id(operation.identity) in _heard
+
+
+def remember(operation: Operation, ear: Ear) -> None:
+    """Remember what was heard of a body."""
+    _heard[id(operation.identity)] = (operation.identity, ear.random)
+
+
+def is_random(operation: Operation) -> bool:
+    """Tell whether a body was heard drawing random numbers."""
+    return _heard.get(id(operation.identity), (None, False))[1]
+
+
+class Ear:
+    """Collect the tensors that operations take from outside, and the kinds of the operations."""
+
+    def __init__(self, given: Sequence[Any]) -> None:
+        self.inside = {id(tensor) for tensor in given}
+        self.keep: list[Any] = list(given)  # ids are those of living tensors only
+        self._met: list[Any] = []
+        self.random = False
+
+    def __call__(self, op_type: str, inputs: Any, attrs: Any, outputs: Any, *_: Any, **__: Any) -> None:
+        if "Random" in op_type and not op_type.startswith("Stateless"):
+            self.random = True
+        for tensor in inputs:
+            if isinstance(tensor, tf.Tensor) and id(tensor) not in self.inside:
+                self._meet(tensor)
+        for tensor in outputs:
+            if inputs:
+                self.inside.add(id(tensor))
+                self.keep.append(tensor)
+            else:  # a graph takes a small tensor from outside as a constant of its own
+                self._meet(tensor)
+
+    def _meet(self, tensor: Any) -> None:
+        self.inside.add(id(tensor))
+        self.keep.append(tensor)
+        if tensor.dtype.is_floating or tensor.dtype.is_complex:
+            self._met.append(tensor)
+
+    def foreign(self, graph: Any = None) -> list[Any]:
+        """List the tensors that came from outside, seen from the graph of the call.
+
+        A branch or a loop inside the body has a graph of its own, with a placeholder for what it takes from
+        around it: that is followed outwards. A placeholder that stands for nothing is a loop's own variable.
+        """
+        found = []
+        for tensor in self._met:
+            while tensor is not None and graph is not None and tensor.graph is not graph:
+                tensor = _external(tensor)
+                if tensor is None or id(tensor) in self.inside or hasattr(tensor, "numpy"):
+                    break
+            if tensor is not None and (id(tensor) not in self.inside or any(tensor is m for m in self._met)):
+                found.append(tensor)
+        return found
+
+
+@contextlib.contextmanager
+def listening(given: Sequence[Any]) -> Iterator[Ear]:
+    """Listen to every operation that runs or is traced."""
+    ear = Ear(given)
+    recording.add_op_callback(ear)
+    try:
+        yield ear
+    finally:
+        recording.remove_op_callback(ear)
+
+
+def refuse_named(operation: Operation, tensors: Sequence[Any]) -> None:
+    """Refuse a watched tensor that stands in a closure cell or a global of the body."""
+    for name, value in operation.captured():
+        # Types first: an instance check of tf.Tensor is slow, and most names are functions and modules.
+        if hosts.role(type(value)) is operation.host and isinstance(value, tf.Tensor):
+            if any(value is tensor for tensor in tensors):
+                continue
+            refuse_watched(operation, [value], name)
+
+
+def refuse_watched(operation: Operation, foreign: Sequence[Any], name: str | None = None) -> None:
+    """Refuse those of the tensors that a tape or an accumulator follows."""
+    for tensor in foreign:
+        if recording.is_watched([tensor]) or recording.has_tangent(tensor):
+            raise captured(operation, tensor, name)
+
+
+def captured(operation: Operation, tensor: Any, name: str | None = None) -> Exception:
+    """Say that a captured tensor is being differentiated."""
+    if name is None:
+        known = [known for known, value in operation.captured() if value is tensor]
+        name = known[0] if known else ""
+    shown = f"`{name}`" if name else f"a tensor of shape {tuple(tensor.shape)}"
+    if not name and not hasattr(tensor, "numpy"):
+        shown = f"the tensor `{tensor.name}`"
+    return CapturedTensorError.about(
+        operation.where,
+        found=f"the body uses {shown}, which is being differentiated and is not an argument",
+        expected="every differentiated tensor among the arguments",
+        why="a rule has no cotangent for a captured tensor: its gradient would silently be None",
+        fix=f"pass {shown if name else 'it'} as an argument, or tf.stop_gradient({name or '…'}) in the body",
+    )
+
+
+def depends_on_inputs(tensor: Any) -> bool:
+    """Tell whether a graph tensor can carry a gradient to an argument or a variable of its function."""
+    seen: set[int] = set()
+    stack = [tensor]
+    while stack:
+        current = stack.pop()
+        if id(current) in seen or not _carries(current):
+            continue
+        seen.add(id(current))
+        op = current.op
+        if op.type in ("StopGradient", "PreventGradient"):
+            continue
+        if op.type == "Placeholder":
+            outer = _external(current)
+            if outer is None:
+                return True  # an argument of the function
+            if outer.dtype == tf.resource:
+                if _is_trainable(outer, current.graph):
+                    return True
+                continue
+            if hasattr(outer, "numpy"):
+                if recording.is_watched([outer]):
+                    return True
+            else:
+                stack.append(outer)
+            continue
+        stack += op.inputs
+    return False
+
+
+def _carries(tensor: Any) -> bool:
+    return tensor.dtype.is_floating or tensor.dtype.is_complex or tensor.dtype == tf.resource
+
+
+def _is_trainable(handle: Any, graph: Any) -> bool:
+    return any(variable.handle is handle and bool(variable.trainable) for variable in graph.variables)
+
+
+def _external(placeholder: Any) -> Any:
+    """Find what a placeholder of a function stands for; None for an argument."""
+    for outer, inner in getattr(placeholder.graph, "captures", ()):
+        if inner is placeholder:
+            return outer
+    return None

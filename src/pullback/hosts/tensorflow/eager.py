@@ -1,0 +1,157 @@
+"""Eager mode: run the body unrecorded, and record the whole of it as one operation.
+
+Invariant: the tape keeps the inputs and what `grad` closes over, nothing else. When the pullback runs and
+somebody records it (a higher derivative), the body is run again from its inputs, this time recorded, so that
+what it keeps for `grad` depends on the inputs as it should.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from pullback.errors import SecondOrderError
+from pullback.hosts.base import Cotangents, Operation, Pullback
+from pullback.hosts.tensorflow import captures, forward, recording
+
+
+def apply(operation: Operation, tensors: list[Any]) -> list[Any]:
+    """Run an operation and record it on every active tape and accumulator."""
+    if not recording.could_record():  # nobody differentiates: keep nothing
+        return operation.forward(tensors)[0]
+    mark = recording.next_tensor_id()
+    foreign: list[Any] = []
+    recording.stop()
+    watcher = recording.watch_variables()
+    try:
+        if captures.is_heard(operation):
+            outputs, pull = operation.forward(tensors)
+        else:
+            with captures.listening(tensors) as ear:
+                outputs, pull = operation.forward(tensors)
+            captures.remember(operation, ear)
+            foreign = ear.foreign()
+        variables = list(recording.watched_variables(watcher))
+    finally:
+        recording.unwatch_variables(watcher)
+        recording.restart()
+    captures.refuse_named(operation, tensors)
+    captures.refuse_watched(operation, foreign)
+    outputs = fresh(outputs, mark)
+    inputs = tensors
+    if variables:
+        pull.require(variables)
+        inputs = tensors + [tf.convert_to_tensor(variable) for variable in variables]
+    backward = _Backward(operation, tensors, variables, pull)
+    recording.record_operation(operation.name, outputs, inputs, backward, backward.forward)
+    return outputs
+
+
+def fresh(outputs: Sequence[Any], mark: int) -> list[Any]:
+    """Copy the outputs that are older than the call, or stand twice in it.
+
+    A tape knows a tensor by its identity: an input handed through, a cached tensor or one output returned
+    twice would otherwise be taken for the result of two operations.
+    """
+    seen: set[int] = set()
+    copies = []
+    for output in outputs:
+        if output._id <= mark or output._id in seen:
+            with recording.stop_recording():
+                output = tf.identity(output)
+        seen.add(output._id)
+        copies.append(output)
+    return copies
+
+
+class _Backward:
+    """What a tape keeps of one call, and calls with the cotangents of its outputs."""
+
+    __slots__ = ("operation", "pull", "tensors", "variables")
+
+    def __init__(
+        self, operation: Operation, tensors: list[Any], variables: list[Any], pull: Pullback
+    ) -> None:
+        self.operation = operation
+        self.tensors = tensors
+        self.variables = variables
+        self.pull = pull
+
+    def __call__(self, *cotangents: Any) -> list[Any]:
+        dense = densify(cotangents)
+        if not recording.could_record():
+            got = self.pull(dense, self.variables)
+            return got.inputs + got.variables if got.variables else got.inputs
+        pull = self.current()
+        got = pull(dense, self.variables)
+        return next_order(self.operation, self.tensors, pull.fill(dense), got) + got.variables
+
+    def current(self) -> Pullback:
+        """Give the pullback with residuals that depend on the inputs, if anybody records."""
+        if not recording.could_record():
+            return self.pull
+        if captures.is_random(self.operation):
+            raise SecondOrderError.about(
+                self.operation.where,
+                found="the body draws random numbers, and a higher derivative runs it again",
+                expected="the same numbers in both runs",
+                why="the second derivative would be that of another draw",
+                fix="draw the noise outside and pass it as an argument, or use a stateless random function",
+            )
+        return self.operation.forward(self.tensors)[1]
+
+    def forward(self, *tangents: Any) -> list[Any]:
+        """Answer an accumulator."""
+        return forward.push(self.operation, self.current(), self.tensors, self.variables, tangents)
+
+
+def next_order(operation: Operation, tensors: list[Any], cotangents: list[Any], got: Cotangents) -> list[Any]:
+    """Put what is known of the next derivative on the cotangents that somebody records."""
+    if operation.order == 1:
+        return forbid(operation, got.inputs)
+    if got.second is None:
+        return got.inputs
+    given = iter(_apply_anywhere(operation.second(len(cotangents)), tensors + cotangents))
+    return [None if cotangent is None else next(given) for cotangent in got.inputs]
+
+
+def forbid(operation: Operation, results: Sequence[Any]) -> list[Any]:
+    """Make a derivative of these results an error."""
+
+    def refuse(*_: Any) -> None:
+        raise second_order_refused(operation)
+
+    copies = []
+    for result in results:
+        copy = result
+        if result is not None:
+            with recording.stop_recording():
+                copy = tf.identity(result)
+            recording.record_operation(f"{operation.name}_grad", [copy], [result], refuse, refuse)
+        copies.append(copy)
+    return copies
+
+
+def second_order_refused(operation: Operation) -> Exception:
+    return SecondOrderError.about(
+        operation.where,
+        found="a second derivative was asked for",
+        expected="first derivatives only: the rule says `order=1`",
+        fix="remove `order=1` if its second derivative can be derived, or return `dx, gradgrad` from `grad`",
+    )
+
+
+def densify(cotangents: Sequence[Any]) -> Sequence[Any]:
+    """Turn the sparse cotangent of a gather into a tensor, which `grad` can compute with."""
+    for cotangent in cotangents:
+        if type(cotangent) is tf.IndexedSlices:
+            return [tf.convert_to_tensor(c) if type(c) is tf.IndexedSlices else c for c in cotangents]
+    return cotangents
+
+
+def _apply_anywhere(operation: Operation, tensors: list[Any]) -> list[Any]:
+    from pullback.hosts.tensorflow import HOST  # the pullback may run in a graph: `tape.jacobian` does that
+
+    return HOST.apply(operation, tensors)

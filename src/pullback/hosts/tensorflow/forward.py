@@ -1,0 +1,155 @@
+"""Forward mode: the user's pushforward, or the transpose of a linear pullback.
+
+The transpose of a map that is not linear is a plausible wrong number, so linearity is measured first: at the
+values of the call in eager mode, at random ones while a graph is traced. What was measured is remembered on
+the rule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from pullback.errors import ForwardModeError
+from pullback.hosts.base import Cotangents, Derived, Operation, Pullback
+from pullback.hosts.tensorflow import recording
+
+_SCALES = (1e-3, 1.0, 1e3)  # a clip is linear for small cotangents, a rounding for large ones
+_TOLERANCE = {tf.float16: 2e-2, tf.bfloat16: 1e-1, tf.float64: 1e-9, tf.complex128: 1e-9}
+
+
+def push(
+    operation: Operation, pull: Pullback, tensors: list[Any], variables: list[Any], tangents: Any
+) -> list[Any]:
+    """Take tangents of the inputs, and of captured variables behind them, to tangents of the outputs."""
+    given = operation.pushforward(tensors, tangents[: len(tensors)])
+    if given is not None:
+        return given
+    require_linear(operation, tensors, variables)
+    # A tape inside an accumulator's own computation records nothing unless its state is set aside.
+    with recording.set_accumulators_aside():
+        return _transpose(pull, variables, tangents)
+
+
+def _transpose(pull: Pullback, variables: list[Any], tangents: Sequence[Any]) -> list[Any]:
+    """Pull the tangents back through the pullback: for a linear map, its transpose."""
+    cotangents = pull.zeros()
+    with tf.GradientTape() as tape:
+        tape.watch(cotangents)
+        got = pull(cotangents, variables)
+    pairs = [(c, t) for c, t in zip(got.inputs + got.variables, tangents) if c is not None]
+    return tape.gradient(
+        [c for c, _ in pairs],
+        cotangents,
+        output_gradients=[t for _, t in pairs],
+        unconnected_gradients=tf.UnconnectedGradients.ZERO,
+    )
+
+
+class Transposable(Derived):
+    """A pullback, cotangents ↦ cotangents, whose own pullback is the user's pushforward.
+
+    An accumulator outside a `tf.function` transposes the gradient of the whole function. Passing the
+    cotangents through this operation makes the transpose what the user said.
+    """
+
+    def __init__(
+        self, operation: Operation, pull: Pullback, tensors: list[Any], variables: list[Any]
+    ) -> None:
+        super().__init__(operation)
+        self.operation = operation
+        self.pull = pull
+        self.tensors = tensors
+        self.variables = variables
+
+    def forward(self, cotangents: Sequence[Any]) -> tuple[list[Any], Pullback]:
+        got = self.pull(cotangents, self.variables)
+        self.given = [i for i, cotangent in enumerate(got.inputs) if cotangent is not None]
+        return [got.inputs[i] for i in self.given], _Pushing(self)
+
+
+class _Pushing:
+    def __init__(self, of: Transposable) -> None:
+        self.of = of
+
+    def zeros(self) -> list[Any]:
+        return [tf.zeros_like(self.of.tensors[i]) for i in self.of.given]
+
+    def fill(self, cotangents: Sequence[Any]) -> list[Any]:
+        return [zero if c is None else c for zero, c in zip(self.zeros(), cotangents)]
+
+    def require(self, variables: Sequence[Any]) -> None:
+        """Accept captured variables: a pushforward moves arguments only."""
+
+    def __call__(self, cotangents: Sequence[Any], variables: Sequence[Any] = ()) -> Cotangents:
+        tangents = [tf.zeros_like(tensor) for tensor in self.of.tensors]
+        for i, cotangent in zip(self.of.given, self.fill(cotangents)):
+            tangents[i] = cotangent
+        pushed = self.of.operation.pushforward(self.of.tensors, tangents)
+        assert pushed is not None
+        return Cotangents(pushed, [None] * len(variables))
+
+
+def require_linear(operation: Operation, tensors: Sequence[Any], variables: Sequence[Any]) -> None:
+    """Refuse forward mode for a pullback that is not linear, and has no pushforward beside it."""
+    if operation.has_pushforward:
+        return
+    key = operation.key(tuple((str(tensor.shape), tensor.dtype) for tensor in tensors))
+    linear = operation.memo.get(key)
+    if linear is None:
+        linear = operation.memo[key] = _measure(operation, tensors, variables)
+    if linear != "linear":
+        raise ForwardModeError.about(
+            operation.where,
+            found=f"forward mode was asked for, and the pullback is {linear}",
+            expected="a pullback that is linear in its cotangents, or a pushforward of its own",
+            why="the transpose of a map that is not linear is a wrong number",
+            fix=f"@{operation.name}.pushforward\ndef _(dx, x):\n    return …",
+        )
+
+
+def _measure(operation: Operation, tensors: Sequence[Any], variables: Sequence[Any]) -> str:
+    with tf.init_scope():
+        rng = np.random.default_rng(20)
+        try:
+            _, pull = operation.forward([_value(tensor, rng) for tensor in tensors])
+            for scale in _SCALES:
+                a, b = (_random_cotangents(pull, rng, scale) for _ in range(2))
+                mixed = [2 * x - 3 * y for x, y in zip(a, b)]
+                got = [pull(c, variables) for c in (a, b, mixed)]
+                for ga, gb, gm in zip(*(g.inputs + g.variables for g in got)):
+                    if ga is not None and not _close(2 * ga - 3 * gb, gm, abs(2 * ga) + abs(3 * gb)):
+                        return "not linear in its cotangents"
+        except (TypeError, ValueError, tf.errors.OpError) as error:
+            if type(error).__module__.startswith("pullback."):
+                raise
+            return f"not known to be linear (it could not be run on its own: {type(error).__name__})"
+    return "linear"
+
+
+def _value(tensor: Any, rng: np.random.Generator) -> Any:
+    """Give an eager tensor as it is, and random numbers in the place of a symbolic one."""
+    if hasattr(tensor, "numpy"):
+        return tensor
+    shape = [3] if tensor.shape.rank is None else [3 if n is None else n for n in tensor.shape]
+    if tensor.dtype.is_floating or tensor.dtype.is_complex:
+        return tf.cast(rng.uniform(0.5, 1.5, shape), tensor.dtype)
+    return tf.zeros(shape, tensor.dtype)
+
+
+def _random_cotangents(pull: Pullback, rng: np.random.Generator, scale: float) -> list[Any]:
+    return [
+        tf.cast(scale * rng.uniform(0.5, 1.5, zero.shape) * rng.choice([-1, 1], zero.shape), zero.dtype)
+        for zero in pull.zeros()
+    ]
+
+
+def _close(a: Any, b: Any, scale: Any) -> bool:
+    tolerance = _TOLERANCE.get(a.dtype, 1e-4)
+    a, b, scale = (np.asarray(tf.cast(x, tf.complex128)) for x in (a, b, scale))
+    finite = np.isfinite(a) & np.isfinite(b)
+    largest = np.max(np.abs(scale[finite]), initial=0.0)
+    return bool(np.all(np.abs(a - b)[finite] <= tolerance * largest))

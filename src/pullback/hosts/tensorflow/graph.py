@@ -1,0 +1,211 @@
+"""Graph mode: put the rule on an operation of the graph.
+
+A tape outside a `tf.function` differentiates the graph, operation by operation, so the rule must be the
+gradient of one: an IdentityN over (outputs, inputs, variables) whose registered gradient sends cotangents of
+the outputs to the inputs, past the body. The body is traced with the tapes recording, which costs nothing at
+run time and keeps what `grad` closes over differentiable.
+
+TensorFlow's registry of gradients never forgets. Ours holds a name only: the gradient itself hangs on the
+operation it belongs to, dies with the graph of that operation, and its name is taken back.
+"""
+
+from __future__ import annotations
+
+import sys
+import weakref
+from collections.abc import Callable, Sequence
+from types import FrameType
+from typing import Any
+
+import tensorflow as tf
+
+from pullback.hosts.base import Operation, Pullback
+from pullback.hosts.tensorflow import captures, eager, forward, recording, vectorized
+
+_gradients: weakref.WeakValueDictionary[str, Any] = weakref.WeakValueDictionary()
+
+
+def apply(operation: Operation, tensors: list[Any]) -> list[Any]:
+    """Trace an operation and register its gradient."""
+    graph = tf.compat.v1.get_default_graph()
+    tensors = [_inside(tensor, graph) for tensor in tensors]
+    watcher = recording.watch_variables()
+    try:
+        with captures.listening(tensors) as ear:
+            outputs, pull = operation.forward(tensors)
+        variables = list(recording.watched_variables(watcher))
+    finally:
+        recording.unwatch_variables(watcher)
+    foreign = ear.foreign(graph)
+    captures.refuse_named(operation, tensors)
+    captures.refuse_watched(operation, foreign)
+    if variables:
+        pull.require(variables)
+    sources = outputs + tensors + [tf.convert_to_tensor(variable) for variable in variables]
+    gradient = Gradient(operation, tensors, variables, pull, len(outputs), foreign)
+    return attach(gradient, sources, graph)[: len(outputs)]
+
+
+def attach(gradient: Any, sources: list[Any], graph: Any) -> list[Any]:
+    """Pass tensors through an operation that has this gradient, for tapes outside and inside the graph."""
+    name = _register(gradient)
+    with recording.stop_recording(), graph.gradient_override_map({"IdentityN": name}):
+        results = list(tf.raw_ops.IdentityN(input=sources))
+    recording.record_operation(gradient.operation.name, results, sources, gradient.by_tape, gradient.forward)
+    # This also keeps the gradient alive. On the graph itself it would be part of a cycle that the garbage
+    # collector cannot see; the operation is let go when the graph is taken apart.
+    results[0].op.pfor_converter = vectorized.converter(gradient)
+    return results
+
+
+def _inside(tensor: Any, graph: Any) -> Any:
+    """Bring a tensor of an enclosing graph, or an eager one, into this graph once."""
+    if getattr(tensor, "graph", None) is graph:
+        return tensor
+    return tf.identity(tensor) if not hasattr(graph, "capture") else graph.capture(tensor)
+
+
+def _register(gradient: Any) -> str:
+    name = f"Pullback-{recording.next_tensor_id()}"
+    _gradients[name] = gradient
+
+    @tf.RegisterGradient(name)
+    @tf.autograph.experimental.do_not_convert
+    def by_graph(op: Any, *cotangents: Any) -> list[Any]:
+        return _gradients[name].by_graph(op, *cotangents)
+
+    weakref.finalize(gradient, recording.forget_gradient, name)
+    return name
+
+
+class Gradient:
+    """The gradient of one traced call."""
+
+    def __init__(
+        self,
+        operation: Operation,
+        tensors: list[Any],
+        variables: list[Any],
+        pull: Pullback,
+        count: int,
+        foreign: Sequence[Any],
+    ) -> None:
+        self.operation = operation
+        self.tensors = tensors
+        self.variables = variables
+        self.pull = pull
+        self.count = count
+        self.foreign = foreign
+
+    def batched(self, sources: Sequence[Any]) -> Any:
+        return vectorized.Batched(self.operation, self.count, self.variables, sources, depth=1)
+
+    def by_tape(self, *cotangents: Any) -> list[Any]:
+        """Answer a tape inside the function."""
+        return self._run(cotangents, apply)
+
+    def _run(
+        self, cotangents: Sequence[Any], apply_second: Callable[[Operation, list[Any]], list[Any]]
+    ) -> Any:
+        dense = self.pull.fill(eager.densify(cotangents[: self.count]))
+        got = self.pull(dense, self.variables)
+        inputs = got.inputs
+        if self.operation.order == 1:
+            inputs = _forbid(self.operation, inputs)
+        elif got.second is not None:
+            given = iter(apply_second(self.operation.second(len(dense)), self.tensors + dense))
+            inputs = [None if cotangent is None else next(given) for cotangent in inputs]
+        return [None] * self.count + inputs + got.variables
+
+    def by_graph(self, op: Any, *cotangents: Any) -> list[Any]:
+        """Answer a tape outside the function, or an export, which passes no operation."""
+        if op is None:
+            return self._run(cotangents, _apply_for_export)
+        for tensor in self.foreign:
+            if captures.depends_on_inputs(tensor):
+                raise captures.captured(self.operation, tensor)
+        if not isinstance(self.operation, forward.Transposable) and _transposing():
+            if self.operation.has_pushforward:
+                return self._by_pushforward(cotangents)
+            forward.require_linear(self.operation, self.tensors, self.variables)
+        return self.by_tape(*cotangents)
+
+    def _by_pushforward(self, cotangents: Sequence[Any]) -> list[Any]:
+        dense = self.pull.fill(eager.densify(cotangents[: self.count]))
+        through = forward.Transposable(self.operation, self.pull, self.tensors, self.variables)
+        results = apply(through, dense)
+        inputs: list[Any] = [None] * len(self.tensors)
+        for i, result in zip(through.given, results):
+            inputs[i] = result
+        return [None] * self.count + inputs + [None] * len(self.variables)
+
+    def forward(self, *tangents: Any) -> list[Any]:
+        """Answer an accumulator inside the function."""
+        moving = tangents[self.count :]
+        outputs = forward.push(self.operation, self.pull, self.tensors, self.variables, moving)
+        return [*outputs, *moving]
+
+
+def _apply_for_export(operation: Operation, tensors: list[Any]) -> list[Any]:
+    """Give an operation its gradient without registering one.
+
+    A SavedModel keeps the gradients of its own operations, not those of operations inside a gradient. With
+    δ = t − stop(t), which is zero and has derivative one, y = stop(f(t)) + Jδ has the value of f and, by
+    plain differentiation, the pullback Jᵀ of the operation. J is the transpose of that pullback.
+    """
+    outputs, pull = operation.forward(tensors)
+    cotangents = pull.zeros()
+    with tf.GradientTape() as tape:
+        tape.watch(cotangents)
+        pulled = pull(cotangents).inputs
+    pairs = [(p, t - tf.stop_gradient(t)) for p, t in zip(pulled, tensors) if p is not None]
+    moved = tape.gradient(
+        [p for p, _ in pairs],
+        cotangents,
+        output_gradients=[delta for _, delta in pairs],
+        unconnected_gradients=tf.UnconnectedGradients.ZERO,
+    )
+    return [tf.stop_gradient(output) + move for output, move in zip(outputs, moved)]
+
+
+class _Refusal:
+    """The gradient of a result that must not be differentiated."""
+
+    def __init__(self, operation: Operation) -> None:
+        self.operation = operation
+
+    def by_tape(self, *_: Any) -> list[Any]:
+        raise eager.second_order_refused(self.operation)
+
+    forward = by_tape
+
+    def batched(self, sources: Sequence[Any]) -> _Refusal:
+        return self
+
+    def by_graph(self, op: Any, *cotangents: Any) -> list[Any]:
+        """Refuse when the derivative runs, not when it is traced.
+
+        TensorFlow traces second derivatives ahead of need, for instance for a persistent tape.
+        """
+        text = str(eager.second_order_refused(self.operation))
+        with tf.control_dependencies([tf.debugging.Assert(False, [text])]):
+            return [cotangent * float("nan") for cotangent in cotangents]
+
+
+def _forbid(operation: Operation, results: Sequence[Any]) -> list[Any]:
+    graph = tf.compat.v1.get_default_graph()
+    return [None if r is None else attach(_Refusal(operation), [r], graph)[0] for r in results]
+
+
+def _transposing() -> bool:
+    """Tell whether TensorFlow is about to transpose this gradient for an accumulator outside the function.
+
+    It leaves no other trace than its own frame; where that is gone, forward mode through a function is
+    transposed unasked, as it is for every operation of TensorFlow.
+    """
+    frame: FrameType | None = sys._getframe()
+    while frame is not None:
+        if frame.f_code.co_name == "_build_functions_for_outputs":
+            return bool(frame.f_locals.get("input_tangents"))
+        frame = frame.f_back
+    return False

@@ -1,0 +1,45 @@
+"""TensorFlow's tape, reached directly.
+
+`tf.custom_gradient` runs the body while the outer tape records it: slow in eager mode, and every
+intermediate is kept. Recording the operation ourselves needs functions that TensorFlow does not export.
+They are imported here and nowhere else; where one is missing, `AVAILABLE` is False and `public.py` is used.
+"""
+
+from __future__ import annotations
+
+try:
+    from tensorflow.python import pywrap_tfe
+    from tensorflow.python.eager import context, forwardprop_util, record
+    from tensorflow.python.framework import op_callbacks, ops
+    from tensorflow.python.ops.parallel_for import pfor
+
+    could_record = record.could_possibly_record
+    is_watched = record.should_record_backprop
+    record_operation = pywrap_tfe.TFE_Py_TapeSetRecordOperation
+    stop_recording = record.stop_recording
+    watch_variables = pywrap_tfe.TFE_Py_VariableWatcherNew
+    watched_variables = pywrap_tfe.TFE_Py_VariableWatcherWatchedVariables
+    unwatch_variables = pywrap_tfe.TFE_Py_VariableWatcherRemove
+    executing_eagerly = context.executing_eagerly
+    set_accumulators_aside = forwardprop_util.push_forwardprop_state
+    stop = pywrap_tfe.TFE_Py_TapeSetStopOnThread
+    restart = pywrap_tfe.TFE_Py_TapeSetRestartOnThread
+    is_stopped = pywrap_tfe.TFE_Py_TapeSetIsStopped
+    packed_tangents = pywrap_tfe.TFE_Py_PackJVPs
+    next_tensor_id = ops.uid
+    add_op_callback = op_callbacks.add_op_callback
+    remove_op_callback = op_callbacks.remove_op_callback
+    vectorized = pfor.wrap
+    AVAILABLE = True
+except (ImportError, AttributeError):  # another TensorFlow than we know
+    AVAILABLE = False
+
+
+def has_tangent(tensor: object) -> bool:
+    """Tell whether a forward accumulator carries a tangent of this tensor."""
+    return bool(packed_tangents([tensor])[1])
+
+
+def forget_gradient(name: str) -> None:
+    """Take a name back from TensorFlow's registry of gradients."""
+    ops.gradient_registry._registry.pop(name, None)

@@ -1,0 +1,82 @@
+"""An explicit second order: the pullback of a call as an operation of its own.
+
+(tensors, cotangents) ↦ Jᵀ·cotangents. Its pullback takes ddx to `gradgrad(ddx)` for the tensors, as the user
+says, and to J·ddx for the cotangents, which is derived: the pullback is linear in them. Higher orders follow,
+because a host runs this operation again when somebody records its pullback.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pullback import contract
+from pullback.call import Call
+from pullback.errors import SecondOrderError
+from pullback.hosts.base import Cotangents, Derived, Pullback, Tensor
+
+
+class Second(Derived):
+    """Run the body and `grad` as one operation."""
+
+    def __init__(self, call: Call, count: int) -> None:
+        super().__init__(call)
+        self.call = call
+        self.count = count  # of the cotangents, at the end of the tensors
+
+    def forward(self, tensors: Sequence[Tensor]) -> tuple[list[Tensor], Pullback]:
+        cut = len(tensors) - self.count
+        inputs, cotangents = list(tensors[:cut]), list(tensors[cut:])
+        _, pull = self.call.forward(inputs)
+        got = pull(cotangents)
+        given = [i for i, cotangent in enumerate(got.inputs) if cotangent is not None]
+        return [got.inputs[i] for i in given], SecondPullback(self.call, pull, got, given, inputs, cotangents)
+
+
+class SecondPullback:
+    """Run the user's `gradgrad`, and derive how the result depends on the cotangents."""
+
+    def __init__(
+        self,
+        call: Call,
+        first: Pullback,
+        got: Cotangents,
+        given: Sequence[int],
+        inputs: Sequence[Tensor],
+        cotangents: Sequence[Tensor],
+    ) -> None:
+        self.call = call
+        self.first = first
+        self.got = got
+        self.given = given
+        self.inputs = inputs
+        self.cotangents = cotangents
+
+    def zeros(self) -> list[Tensor]:
+        host = self.call.host
+        return [host.zeros(host.outline(self.inputs[i])) for i in self.given]
+
+    def fill(self, cotangents: Sequence[Tensor | None]) -> list[Tensor]:
+        return [zero if c is None else c for zero, c in zip(self.zeros(), cotangents)]
+
+    def require(self, variables: Sequence[Any]) -> None:
+        raise SecondOrderError.about(
+            self.call.where,
+            found="`grad` returned `gradgrad`, and the body uses captured variables",
+            expected="no captured variable beside an explicit second order",
+            why="`gradgrad` has no place for the second derivatives of a variable",
+            fix=f"pass the variable as an argument: {', '.join(variable.name for variable in variables)}",
+        )
+
+    def __call__(self, cotangents: Sequence[Tensor | None], variables: Sequence[Any] = ()) -> Cotangents:
+        call, host, gradgrad = self.call, self.call.host, self.got.second
+        assert gradgrad is not None
+        filled = self.fill(cotangents)
+        contract.check_gradgrad(gradgrad, len(filled), call.rule)
+        returned = host.run(gradgrad, filled, {}, call.where)
+        settled = contract.settle(returned, call, self.inputs, (), gradgrad)
+        return Cotangents(settled.inputs + host.vjp(self._first_order, self.cotangents, filled), [])
+
+    def _first_order(self, *cotangents: Tensor) -> list[Tensor]:
+        got = self.first(cotangents)
+        return [got.inputs[i] for i in self.given]

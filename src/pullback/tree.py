@@ -1,0 +1,110 @@
+"""Nested structures: lists, tuples, named tuples and dicts, taken apart and put together again.
+
+Anything else is a leaf. Leaves of a dict are taken in the order of its sorted keys, as TensorFlow and JAX do;
+the dict itself keeps its order and type. What `flatten` takes apart, the `Tree` it returns puts together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+_CONTAINERS = (tuple, list, dict)
+
+
+def is_container(value: Any) -> bool:
+    """Tell whether a value is a structure rather than a leaf."""
+    return isinstance(value, _CONTAINERS)
+
+
+def is_namedtuple(value: Any) -> bool:
+    """Tell whether a value is a named tuple."""
+    return isinstance(value, tuple) and hasattr(value, "_fields")
+
+
+class Tree:
+    """Remember how a structure was built, so that other leaves can take the places of its own."""
+
+    __slots__ = ("children", "template")
+
+    def __init__(self, template: Any, children: list[Tree | None]) -> None:
+        self.template = template
+        self.children = children
+
+    def build(self, leaves: Iterator[Any]) -> Any:
+        """Put leaves, taken in order, into the places of the old ones."""
+        parts = [next(leaves) if child is None else child.build(leaves) for child in self.children]
+        return rebuild(self.template, parts)
+
+
+def rebuild(template: Any, parts: Sequence[Any]) -> Any:
+    """Make a container of the same kind as `template` from its parts."""
+    if isinstance(template, dict):
+        copy = template.copy()  # keeps the type: an OrderedDict, a defaultdict …
+        copy.update(zip(keys_of(template), parts))
+        return copy
+    if is_namedtuple(template):
+        return type(template)(*parts)
+    return type(template)(parts)
+
+
+def keys_of(mapping: Mapping[Any, Any]) -> list[Any]:
+    """List the keys of a dict in the order in which its leaves are taken."""
+    try:
+        return sorted(mapping)
+    except TypeError:  # keys of kinds that do not compare
+        return list(mapping)
+
+
+def flatten(value: Any) -> tuple[list[Any], Tree | None]:
+    """Take a structure apart into its leaves and the tree that rebuilds it; a lone leaf has no tree."""
+    leaves: list[Any] = []
+    return leaves, _flatten(value, leaves)
+
+
+def _flatten(value: Any, leaves: list[Any]) -> Tree | None:
+    if not is_container(value):
+        leaves.append(value)
+        return None
+    # The template keeps the shape only: a tree may outlive a call, and must not keep its tensors alive.
+    hollow = rebuild(value, [None] * len(value))
+    return Tree(hollow, [_flatten(part, leaves) for part in parts_of(value)])
+
+
+def unflatten(tree: Tree | None, leaves: Sequence[Any]) -> Any:
+    """Put a structure together again."""
+    return leaves[0] if tree is None else tree.build(iter(leaves))
+
+
+def parts_of(container: Any) -> list[Any]:
+    """List the direct parts of a container."""
+    if isinstance(container, Mapping):
+        return [container[key] for key in keys_of(container)]
+    return list(container)
+
+
+def match(tree: Tree | None, value: Any) -> list[Any] | None:
+    """Lay a value out along a tree, leaf for leaf; `None` may stand for a whole branch.
+
+    Returns None when the value has another structure.
+    """
+    if tree is None:
+        return [value]
+    count = len(tree.children)
+    if value is None:
+        parts: list[Any] = [None] * count
+    elif isinstance(tree.template, dict):
+        if not isinstance(value, Mapping) or set(value) - set(tree.template):
+            return None
+        parts = [value.get(key) for key in keys_of(tree.template)]
+    elif isinstance(value, (tuple, list)) and len(value) == count:
+        parts = list(value)
+    else:
+        return None
+    leaves: list[Any] = []
+    for child, part in zip(tree.children, parts):
+        matched = match(child, part)
+        if matched is None:
+            return None
+        leaves += matched
+    return leaves

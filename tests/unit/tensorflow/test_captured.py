@@ -1,0 +1,205 @@
+"""A tensor that is being differentiated and reaches the body without being an argument is refused."""
+
+import pytest
+import tensorflow as tf
+
+import pullback as pb
+
+X = tf.constant([1.0, 2.0])
+FACTOR = tf.constant([3.0, 4.0])
+
+
+@pb.custom_gradient
+def global_capture(x):
+    def grad(dy):
+        return dy * FACTOR
+
+    return x * FACTOR, grad
+
+
+def closure_capture():
+    factor = tf.constant([3.0, 4.0])
+
+    @pb.custom_gradient
+    def f(x):
+        def grad(dy):
+            return dy * factor
+
+        return x * factor, grad
+
+    return f, factor
+
+
+class Holder:
+    def __init__(self):
+        self.factor = tf.constant([3.0, 4.0])
+
+    def rule(self):
+        @pb.custom_gradient
+        def f(x):
+            def grad(dy):
+                return dy * self.factor
+
+            return x * self.factor, grad
+
+        return f, self.factor
+
+
+def helper_capture():
+    factor = tf.constant([3.0, 4.0])
+
+    def helper(x):
+        return x * factor
+
+    @pb.custom_gradient
+    def f(x):
+        def grad(dy):
+            return dy
+
+        return helper(x), grad
+
+    return f, factor
+
+
+CAPTURES = {
+    "a global": (lambda: (global_capture, FACTOR), "`FACTOR`"),
+    "a closure": (closure_capture, "`factor`"),
+    "an attribute": (lambda: Holder().rule(), ""),
+    "a helper's closure": (helper_capture, ""),
+}
+
+
+def differentiate(f, factor):
+    with tf.GradientTape() as tape:
+        tape.watch(factor)
+        y = f(X)
+    return tape.gradient(y, factor)
+
+
+@pytest.mark.parametrize("where", ["eager", "tape inside", "tape outside"])
+@pytest.mark.parametrize("kind", CAPTURES)
+def test_a_captured_and_differentiated_tensor_is_refused(kind, where):
+    make, name = CAPTURES[kind]
+    f, factor = make()
+    run = {
+        "eager": lambda: differentiate(f, factor),
+        "tape inside": tf.function(lambda: differentiate(f, factor)),
+        "tape outside": lambda: differentiate(tf.function(lambda x: f(x)), factor),
+    }[where]
+    with pytest.raises(pb.errors.CapturedTensorError, match=f"the body uses .*{name}"):
+        run()
+
+
+@pytest.mark.parametrize("kind", CAPTURES)
+def test_a_captured_tensor_that_nobody_differentiates_is_fine(kind, wrap):
+    f, _ = CAPTURES[kind][0]()
+    with tf.GradientTape() as tape:
+        tape.watch(X)
+        y = wrap(lambda x: f(x))(X)
+    assert tape.gradient(y, X) is not None
+
+
+def test_the_second_call_is_watched_too():
+    """Names in reach are looked at on every call, not only on the first."""
+    f, factor = closure_capture()
+    with tf.GradientTape() as tape:
+        tape.watch(X)
+        f(X)
+    with pytest.raises(pb.errors.CapturedTensorError):
+        differentiate(f, factor)
+
+
+def test_a_tensor_computed_from_an_argument_of_the_function_is_refused_for_a_tape_outside():
+    @tf.function
+    def run(x):
+        mean = tf.reduce_mean(x)
+
+        @pb.custom_gradient
+        def center(x):
+            def grad(dy):
+                return dy
+
+            return x - mean, grad
+
+        return center(x)
+
+    def differentiated():
+        with tf.GradientTape() as tape:
+            tape.watch(X)
+            run(X)
+
+    with pytest.raises(pb.errors.CapturedTensorError, match="the body uses"):
+        differentiated()
+
+
+def test_a_stopped_tensor_may_be_captured():
+    @tf.function
+    def run(x):
+        mean = tf.stop_gradient(tf.reduce_mean(x))
+
+        @pb.custom_gradient
+        def center(x):
+            def grad(dy):
+                return 5 * dy
+
+            return x - mean, grad
+
+        return center(x)
+
+    with tf.GradientTape() as tape:
+        tape.watch(X)
+        y = run(X)
+    assert tape.gradient(y, X).numpy().tolist() == [5.0, 5.0]
+
+
+def test_the_same_tensor_as_argument_and_in_the_closure_is_an_argument(wrap):
+    x = tf.constant([1.0, 2.0])
+
+    @pb.custom_gradient
+    def f(a):
+        def grad(dy):
+            return dy * 2
+
+        return a * 2, grad
+
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = wrap(lambda x: f(x))(x)
+    assert tape.gradient(y, x).numpy().tolist() == [2.0, 2.0]
+
+
+def test_forward_mode_of_a_captured_tensor_is_refused():
+    f, factor = closure_capture()
+    with pytest.raises(pb.errors.CapturedTensorError), tf.autodiff.ForwardAccumulator(factor, tf.ones(2)):
+        f(X)
+
+
+def test_a_captured_variable_without_a_place_is_refused(wrap):
+    v = tf.Variable(3.0, name="gain")
+
+    @pb.custom_gradient
+    def f(x):
+        def grad(dy):
+            return dy * v
+
+        return x * v, grad
+
+    with pytest.raises(pb.errors.CapturedVariableError, match="`gain:0`"), tf.GradientTape():
+        wrap(lambda x: f(x))(X)
+
+
+def test_a_variable_that_is_not_trained_may_be_captured(wrap):
+    v = tf.Variable(3.0, trainable=False)
+
+    @pb.custom_gradient
+    def f(x):
+        def grad(dy):
+            return dy * v
+
+        return x * v, grad
+
+    run = wrap(lambda x: f(x))
+    with tf.GradientTape() as tape:
+        tape.watch(X)
+        y = run(X)
+    assert tape.gradient(y, X).numpy().tolist() == [3.0, 3.0]

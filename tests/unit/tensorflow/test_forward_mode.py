@@ -1,0 +1,238 @@
+"""Forward mode: derived from a linear pullback, given by a pushforward, or refused."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import pullback as pb
+
+X = tf.constant([0.3, -0.7, 1.1])
+T = tf.constant([1.0, 2.0, -3.0])
+
+
+def jvp(f, x, tangent):
+    with tf.autodiff.ForwardAccumulator(x, tangent) as accumulator:
+        y = f(x)
+    return accumulator.jvp(y)
+
+
+SURROUNDINGS = {
+    "eager": jvp,
+    "accumulator inside": lambda f, x, t: tf.function(lambda x, t: jvp(f, x, t))(x, t),
+    "accumulator outside": lambda f, x, t: jvp(tf.function(lambda x: f(x)), x, t),
+    "XLA": lambda f, x, t: tf.function(lambda x, t: jvp(f, x, t), jit_compile=True)(x, t),
+    "unknown shape": lambda f, x, t: tf.function(
+        lambda x, t: jvp(f, x, t), input_signature=[tf.TensorSpec([None])] * 2
+    )(x, t),
+}
+surroundings = pytest.mark.parametrize("where", SURROUNDINGS)
+
+
+@surroundings
+def test_a_linear_pullback_is_transposed_and_the_rule_is_used(where):
+    @pb.custom_gradient
+    def f(x):
+        def grad(dy):
+            return 1.5 * dy  # not the derivative: TensorFlow would differentiate the body and give 1
+
+        return x * 1.0, grad
+
+    np.testing.assert_allclose(SURROUNDINGS[where](f, X, T), 1.5 * T)
+
+
+@surroundings
+def test_a_pullback_that_mixes_elements_is_transposed(where):
+    matrix = tf.constant([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+
+    @pb.custom_gradient
+    def f(x):
+        def grad(dy):
+            return tf.linalg.matvec(matrix, dy, transpose_a=True)
+
+        return tf.linalg.matvec(matrix, x), grad
+
+    np.testing.assert_allclose(SURROUNDINGS[where](f, X, T), tf.linalg.matvec(matrix, T))
+
+
+@surroundings
+def test_an_explicit_pushforward_wins(where):
+    @pb.custom_gradient
+    def f(x):
+        def grad(dy):
+            return dy
+
+        return x * 1.0, grad
+
+    @f.pushforward
+    def _(dx, x):
+        return 42 * dx
+
+    np.testing.assert_allclose(SURROUNDINGS[where](f, X, T), 42 * T)
+
+
+@surroundings
+def test_a_nonlinear_pullback_refuses_forward_mode(where):
+    @pb.custom_gradient(differs="clipped")
+    def clipped(x):
+        def grad(dy):
+            return tf.clip_by_value(dy, -1.0, 1.0)
+
+        return x * 1.0, grad
+
+    with pytest.raises(pb.errors.ForwardModeError, match="not linear in its cotangents"):
+        SURROUNDINGS[where](clipped, X, T)
+
+
+@pytest.mark.parametrize(
+    "bend",
+    [lambda dy: dy * dy, tf.sign, tf.round, lambda dy: dy + 1.0, tf.nn.relu, lambda dy: dy / tf.norm(dy)],
+    ids=["squared", "sign", "rounded", "shifted", "relu", "normalised"],
+)
+def test_every_bend_is_seen(bend):
+    @pb.custom_gradient(differs="bent")
+    def f(x):
+        def grad(dy):
+            return bend(dy)
+
+        return x * 1.0, grad
+
+    with pytest.raises(pb.errors.ForwardModeError):
+        jvp(f, X, T)
+
+
+def test_a_static_argument_may_decide_on_linearity():
+    @pb.custom_gradient(differs="clipped when asked")
+    def f(x, limit=None):
+        def grad(dy):
+            return dy if limit is None else tf.clip_by_value(dy, -limit, limit)
+
+        return x * 1.0, grad
+
+    np.testing.assert_allclose(jvp(f, X, T), T)
+    with pytest.raises(pb.errors.ForwardModeError):
+        jvp(lambda x: f(x, 1.0), X, T)
+
+
+def test_a_nonlinear_pullback_with_a_pushforward_is_allowed(wrap):
+    @pb.custom_gradient(differs="clipped")
+    def f(x):
+        def grad(dy):
+            return tf.clip_by_value(dy, -1.0, 1.0)
+
+        return x * 1.0, grad
+
+    @f.pushforward
+    def _(dx, x):
+        return dx
+
+    run = wrap(lambda x, t: jvp(f, x, t))
+    np.testing.assert_allclose(run(X, T), T)
+
+
+def test_a_pushforward_of_two_arguments_and_outputs(wrap):
+    @pb.custom_gradient
+    def f(x, w):
+        def grad(da, db):
+            return da * w, da * x + db
+
+        return x * w, w, grad
+
+    @f.pushforward
+    def _(dx, dw, x, w):
+        return dx * w + x * dw, dw
+
+    w = X + 1
+
+    @wrap
+    def run(x, w, t):
+        with tf.autodiff.ForwardAccumulator([x, w], [t, 2 * t]) as accumulator:
+            outputs = f(x, w)
+        return accumulator.jvp(outputs)
+
+    a, b = run(X, w, T)
+    np.testing.assert_allclose(a, T * w + X * 2 * T, rtol=1e-6)
+    np.testing.assert_allclose(b, 2 * T)
+
+
+def test_a_pushforward_with_another_structure_is_refused():
+    @pb.custom_gradient
+    def f(x):
+        def grad(dy):
+            return dy
+
+        return x * 1.0, grad
+
+    @f.pushforward
+    def _(dx, x):
+        return dx, dx
+
+    with pytest.raises(pb.errors.CotangentCountError, match="another structure than the outputs"):
+        jvp(f, X, T)
+
+
+@pb.custom_gradient
+def softplus(x):
+    e = tf.exp(x)
+
+    def grad(dy):
+        return dy * (1 - 1 / (1 + e))
+
+    return tf.math.log(1 + e), grad
+
+
+def test_forward_over_reverse_and_reverse_over_forward(wrap):
+    expected = tf.sigmoid(X) * (1 - tf.sigmoid(X))
+
+    @wrap
+    def forward_over_reverse(x):
+        with tf.autodiff.ForwardAccumulator(x, tf.ones_like(x)) as accumulator:
+            with tf.GradientTape() as tape:
+                tape.watch(x)
+                y = softplus(x)
+            dx = tape.gradient(y, x)
+        return accumulator.jvp(dx)
+
+    @wrap
+    def reverse_over_forward(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            with tf.autodiff.ForwardAccumulator(x, tf.ones_like(x)) as accumulator:
+                y = softplus(x)
+            tangent = accumulator.jvp(y)
+        return tape.gradient(tangent, x)
+
+    np.testing.assert_allclose(forward_over_reverse(X), expected, rtol=1e-5)
+    np.testing.assert_allclose(reverse_over_forward(X), expected, rtol=1e-5)
+
+
+def test_forward_mode_of_a_captured_variable(wrap):
+    v = tf.Variable(3.0)
+
+    @pb.custom_gradient
+    def f(x):
+        def grad(dy, variables=None):
+            return dy * v, [tf.reduce_sum(dy * x)]
+
+        return x * v, grad
+
+    @wrap
+    def run(x, t):
+        with tf.autodiff.ForwardAccumulator([x, v], [t, tf.constant(10.0)]) as accumulator:
+            y = f(x)
+        return accumulator.jvp(y)
+
+    np.testing.assert_allclose(run(X, T), 3 * T + 10 * X, rtol=1e-6)
+
+
+def test_forward_mode_of_a_complex_rule():
+    z = tf.constant([1 + 2j, -0.5j])
+    t = tf.constant([1j, 2 - 1j])
+
+    @pb.custom_gradient
+    def square(z):
+        def grad(dy):
+            return dy * tf.math.conj(2 * z)
+
+        return z * z, grad
+
+    np.testing.assert_allclose(jvp(square, z, t), 2 * z * t, rtol=1e-6)
