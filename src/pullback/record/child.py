@@ -12,11 +12,12 @@ import sys
 from collections.abc import Iterable
 
 from pullback.check.settings import Settings
+from pullback.record.clock import Clock
 from pullback.record.events import Events
 from pullback.record.job import Job
 from pullback.record.recorder import Recorder
 from pullback.record.sample import Recorded, Sample
-from pullback.record.script import Clock, run_script, told
+from pullback.record.script import run_script, told
 from pullback.record.tensorflow import freeze, recording, spec
 
 
@@ -32,6 +33,16 @@ class Child:
 
     def work(self) -> None:
         """Do what the target asks for."""
+        try:
+            self._work()
+        except ModuleNotFoundError as error:
+            module = self.job.target.module
+            if not error.name or not f"{module}.".startswith(f"{error.name}."):
+                raise
+            self.events.send("problem", text=f"no file, folder or module is named {module}")
+        self.events.send("done")
+
+    def _work(self) -> None:
         kind = self.job.target.kind
         if kind == "script" and self.job.again:
             self.script_again()
@@ -41,7 +52,6 @@ class Child:
             self.function()
         else:
             self.modules()
-        self.events.send("done")
 
     # -- scripts ----------------------------------------------------------------------------------------
 

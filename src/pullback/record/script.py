@@ -1,64 +1,15 @@
-"""Running a script as `python script.py` would, until it ends or is told to stop.
-
-A stop comes from outside the script's code, at any moment, and again until it is heard: a script may catch
-it.
-"""
+"""Running a script as `python script.py` would, and saying in one sentence how it ended."""
 
 from __future__ import annotations
 
 import builtins
-import contextlib
+import importlib
 import io
 import os
-import signal
 import sys
 import threading
 import traceback
-from collections.abc import Iterator
-from types import FrameType, ModuleType
-
-AGAIN = 0.5  # seconds between two attempts to stop
-
-
-class Stop(BaseException):
-    """The recording is over. No Exception: a script's `except Exception` must not swallow it."""
-
-
-class Clock:
-    """Stop the main thread after some seconds, or as soon as told."""
-
-    def __init__(self) -> None:
-        self.running = False
-        self.rang = False
-        self.available = hasattr(signal, "setitimer")
-
-    def ring(self, after: float = 1e-3) -> None:
-        """Ask for a stop, and ask again until it is heard."""
-        if self.available:
-            signal.setitimer(signal.ITIMER_REAL, after, AGAIN)
-
-    def _heard(self, number: int, frame: FrameType | None) -> None:
-        if self.running:
-            self.rang = True
-            raise Stop
-
-    @contextlib.contextmanager
-    def watching(self, seconds: float | None) -> Iterator[None]:
-        """Let a block be stopped; the stop ends here."""
-        self.running = True
-        before = signal.signal(signal.SIGALRM, self._heard) if self.available else None
-        try:
-            if seconds is not None:
-                self.ring(max(seconds, 1e-3))
-            yield
-        except Stop:
-            pass
-        finally:
-            self.running = False
-            if self.available:
-                signal.setitimer(signal.ITIMER_REAL, 0)
-                signal.signal(signal.SIGALRM, before if before is not None else signal.SIG_DFL)
-
+from types import ModuleType
 
 def run_script(path: str, arguments: list[str], *, name: str = "__main__") -> str:
     """Run a script and say in one sentence how it ended, if not well."""
@@ -99,7 +50,8 @@ def told(error: BaseException, path: str = "") -> str:
     """Say what was raised and where, and print the traceback without our own frames."""
     frames = traceback.extract_tb(error.__traceback__)
     inside = os.path.dirname(os.path.dirname(__file__)) + os.sep
-    kept = [f for f in frames if not f.filename.startswith((inside, "<frozen"))]
+    machinery = (inside, "<frozen", os.path.dirname(importlib.__file__))
+    kept = [f for f in frames if not f.filename.startswith(machinery)]
     print("Traceback (most recent call last):", file=sys.stderr)
     sys.stderr.writelines(traceback.format_list(kept))
     sys.stderr.writelines(traceback.format_exception_only(type(error), error))

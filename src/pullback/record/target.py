@@ -43,13 +43,13 @@ def parse(text: str) -> Target:
         if _dotted(module):
             return Target(text, "function", module, function)
         raise TargetError(f"{module} does not exist")
-    if not _dotted(text) or text.endswith(SUFFIXES[1:]):
+    if not _dotted(text):
         raise TargetError(f"{text} does not exist")
     return Target(text, "module", text)
 
 
 def _dotted(text: str) -> bool:
-    return bool(text) and all(part.isidentifier() for part in text.split("."))
+    return not text.endswith(SUFFIXES[1:]) and all(part.isidentifier() for part in text.split("."))
 
 
 def compiles(path: str) -> None:
