@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterable
 
 from pullback.check.settings import Settings
-from pullback.record.clock import Clock
+from pullback.record.clock import Clock, Stop
 from pullback.record.events import Events
 from pullback.record.job import Job
 from pullback.record.recorder import Recorder
@@ -96,10 +96,16 @@ class Child:
         recorder = Recorder(freeze, spec, everything=self.job.everything)
         clock = Clock()
         self.events.send("phase", phase="importing", what=self.name)
-        recorder.most, recorder.full = (
-            1,
-            clock.ring,
-        )  # one that trains when it is imported is stopped at its first call
+        wanted = {place for place, _ in kept}
+
+        def enough() -> None:
+            # One that trains when it is imported would die again: it is stopped at the first call of a rule
+            # once all are there. Nothing of the program needs to go on here.
+            if wanted <= set(recorder.defined):
+                raise Stop
+            recorder.full = enough
+
+        recorder.most, recorder.full = 1, enough
         with recording(recorder), clock.watching(self.job.seconds):
             run_script(self.job.target.module, list(self.job.arguments), name="__pullback_again__")
         recorder.on = False

@@ -1,8 +1,8 @@
 """Stopping a script from outside, at any moment, until it hears.
 
-An exception raised in the middle of a framework's C code ends the process: so the signal only asks for a trace, and
-the stop is raised at the next line of Python that is not TensorFlow's. A script may swallow it; it is raised again,
-each time a line later. One that sleeps in C is stopped there after a few attempts.
+An exception raised in the middle of a framework's C code ends the process: so the signal only asks for a
+trace, and the stop is raised at the next line of Python that is not TensorFlow's. A script may swallow it;
+it is raised again, each time a line later. One that sleeps in C is stopped there after a few attempts.
 """
 
 from __future__ import annotations

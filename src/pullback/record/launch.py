@@ -35,7 +35,7 @@ def launch(target: Target, run: Run, progress: Progress, **options: Any) -> None
                 return
             what = str(last.get("what", target.text))
             shown = os.path.relpath(what) if os.path.isabs(what) else what
-            if job.again:
+            if job.again and last["phase"] != "checking":
                 run.problems.append(
                     f"{target.text} {ended} again when it was imported: its recorded calls are lost"
                 )

@@ -11,6 +11,7 @@ import threading
 import traceback
 from types import ModuleType
 
+
 def run_script(path: str, arguments: list[str], *, name: str = "__main__") -> str:
     """Run a script and say in one sentence how it ended, if not well."""
     sys.argv = [path, *arguments]

@@ -33,9 +33,10 @@ class Project:
         )
 
     def check(self, *arguments):
-        """Run `pullback check` with a fixed seed: exit code, standard output, our own sentences on standard error."""
+        """Check with a fixed seed: exit code, standard output, our own sentences on standard error."""
         done = self.run("check", "--seed", "1", *arguments)
-        said = [line for line in done.stderr.decode(errors="replace").splitlines() if line.startswith("pullback: ")]
+        lines = done.stderr.decode(errors="replace").splitlines()
+        said = [line for line in lines if line.startswith("pullback: ")]
         return done.returncode, done.stdout.decode(errors="replace"), said
 
 

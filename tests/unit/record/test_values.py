@@ -26,7 +26,10 @@ def inputs(function):
     [
         (lambda x: tf.sin(x), "float32[3]"),
         (lambda x, w: tf.matmul(x, w), "float32[3,3], float32[3,3]"),
-        (lambda x, w, b: tf.ensure_shape(tf.matmul(x, w) + b, [3, 2]), "float32[3,4], float32[4,2], float32[2]"),
+        (
+            lambda x, w, b: tf.ensure_shape(tf.matmul(x, w) + b, [3, 2]),
+            "float32[3,4], float32[4,2], float32[2]",
+        ),
         (lambda x: tf.linalg.cholesky(x), "float32[3,3]"),
         (
             lambda labels, logits: tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits),
@@ -104,6 +107,8 @@ def test_a_rule_that_was_only_traced_is_checked():
         return tf.math.log(x), lambda dy: dy / x
 
     rule = as_rule(logarithm)
-    rule.samples["traced"] = Sample([Spec((None,), "float32")], with_inputs(rule, Settings(seed=1)).samples.popitem()[1].structure)
+    rule.samples["traced"] = Sample(
+        [Spec((None,), "float32")], with_inputs(rule, Settings(seed=1)).samples.popitem()[1].structure
+    )
     (entry,) = checked(rule, target="", settings=Settings(seed=1))
     assert entry.report.verdict == "right"

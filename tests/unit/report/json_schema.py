@@ -1,6 +1,13 @@
 """A judge for the few words of JSON Schema that the report's schema uses; it refuses any other word."""
 
-TYPES = {"object": dict, "array": list, "string": str, "integer": int, "number": (int, float), "null": type(None)}
+TYPES = {
+    "object": dict,
+    "array": list,
+    "string": str,
+    "integer": int,
+    "number": (int, float),
+    "null": type(None),
+}
 KNOWN = {"$schema", "$id", "$defs", "title", "description", "type", "required", "additionalProperties",
          "properties", "items", "enum", "const", "anyOf", "$ref", "minimum"}  # fmt: skip
 

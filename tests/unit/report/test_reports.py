@@ -28,7 +28,9 @@ FAILURE = Finding(
 TABLE = {"reverse": "yes", "forward": "refused"}
 RIGHT = Report("softplus", "right", (Finding("derivative", "right", "agrees"),), 1e-12, "autodiff", TABLE, 7)
 WRONG = Report("cube", "wrong", (FAILURE,), None, "differences", {"reverse": "no"}, 7)
-OPEN = Report("noisy", "undecided", (Finding("derivative", "undecided", "too rough", reason="noise"),), None, "", {}, 7)
+OPEN = Report(
+    "noisy", "undecided", (Finding("derivative", "undecided", "too rough", reason="noise"),), None, "", {}, 7
+)
 DECLARED = replace(RIGHT, name="quantise", intent="different on purpose: straight-through")
 
 
