@@ -67,12 +67,15 @@ class Child:
             folder=self.job.folder,
         )
         self.events.send("phase", phase="running", what=self.name)
+        process = os.getpid()
         problem = ""
         with recording(recorder):
             with clock.watching(self.job.seconds):
                 problem = run_script(self.job.target.module, list(self.job.arguments))
             recorder.on = False
         _flush()
+        if os.getpid() != process:  # the script forked: only the first process reports
+            os._exit(0)
         self.abrupt = clock.rang
         if clock.rang:
             at_calls = self.job.calls is not None and recorder.seen >= self.job.calls

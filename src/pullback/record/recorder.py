@@ -17,6 +17,7 @@ from pullback import tree
 from pullback.record.sample import Recorded, Sample
 
 OWN = ("pullback.", "tensorflow.", "keras.", "tf_keras.")
+MOST_BYTES = 2**28  # of a sample that is written to disk
 
 
 class Recorder:
@@ -104,8 +105,9 @@ class Recorder:
         if self.folder is None:
             return
         path = os.path.join(self.folder, f"{self.seen:09d}.sample")
+        size = sum(getattr(leaf, "nbytes", 0) for leaf in sample.leaves)
         try:
-            data = pickle.dumps((rule.place, rule.module, sample))
+            data = pickle.dumps((rule.place, rule.module, sample if size <= MOST_BYTES else None))
         except Exception:  # a static may be anything; then only its loss can be told
             data = pickle.dumps((rule.place, rule.module, None))
         with open(path, "wb") as file:

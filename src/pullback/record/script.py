@@ -15,7 +15,8 @@ from types import ModuleType
 def run_script(path: str, arguments: list[str], *, name: str = "__main__") -> str:
     """Run a script and say in one sentence how it ended, if not well."""
     sys.argv = [path, *arguments]
-    sys.path[0] = os.path.dirname(path)
+    if not getattr(sys.flags, "safe_path", False):  # there `python script.py` leaves the path alone, too
+        sys.path[0] = os.path.dirname(path)
     shown = os.path.basename(path)
     # The module stays: what the script defined is checked after it has ended.
     module = sys.modules[name] = ModuleType(name)

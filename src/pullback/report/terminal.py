@@ -8,6 +8,7 @@ from typing import TextIO
 from pullback.report.entry import Run, worst
 from pullback.report.text import HEADINGS, blocks, row, summary
 
+WIDE = 120  # columns that the whole table needs
 COLOURS = {"right": "green", "wrong": "bold red", "undecided": "yellow"}
 
 
@@ -41,19 +42,27 @@ def plain(run: Run) -> str:
 
 
 def _rich(run: Run, stream: TextIO) -> None:
+    from rich import box
     from rich.console import Console
-    from rich.panel import Panel
+    from rich.rule import Rule
     from rich.table import Table
     from rich.text import Text
 
     console = Console(file=stream)
     if run.entries:
-        table = Table(*HEADINGS)
+        shown = range(len(HEADINGS)) if console.width >= WIDE else (0, 1, 3, 6)
+        table = Table(box=box.SIMPLE_HEAD)
+        for i in shown:
+            table.add_column(HEADINGS[i], overflow="fold")
         for group in run.rules():
+            cells = row(group)
             style = COLOURS[worst(group).report.verdict]
-            table.add_row(*(Text(cell, style=style if i == 1 else "") for i, cell in enumerate(row(group))))
+            table.add_row(*(Text(cells[i], style=style if i == 1 else "") for i in shown))
         console.print(table)
     for entry, text in blocks(run):
-        console.print(Panel(Text(text), border_style=COLOURS[entry.report.verdict]))
+        console.print(Rule(style=COLOURS[entry.report.verdict]))
+        # No border and no line break of ours: what is there to paste must paste.
+        console.print(Text(text), soft_wrap=True)
     if run.entries:
-        console.print(Text(summary(run)))
+        console.print(Rule(style="dim"))
+        console.print(Text(summary(run)), soft_wrap=True)

@@ -91,10 +91,15 @@ def test_a_terminal_gets_a_table_with_the_same_words(run):
         def isatty(self):
             return True
 
+    long = "x0 = tf.constant([" + ", ".join(["1.0"] * 60) + "])"
+    report = replace(WRONG, findings=(replace(FAILURE, reproducer=long),))
+    run.entries[1] = replace(run.entries[1], report=report)
     stream = Terminal()
     terminal.show(run, stream)
-    for said in ("softplus", "constant-factor", "x0 = tf.constant([1.0])", "seed 7"):
+    for said in ("softplus", "constant-factor", "seed 7"):
         assert said in stream.getvalue()
+    # code pastes: no border, no break
+    assert f"    {long}\n" in stream.getvalue()
 
 
 @pytest.mark.parametrize(
