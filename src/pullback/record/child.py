@@ -150,22 +150,31 @@ class Child:
 
     def modules(self) -> None:
         """Check every rule of every module."""
-        from pullback.record.modules import files_of, load, names_of, rules_of
+        from pullback.record.modules import files_of, is_method, load, names_of, rules_of
 
         target = self.job.target
         names = files_of(target.module) if target.kind == "folder" else names_of(target.module)
         found = 0
+        recorder = Recorder(freeze, spec, everything=self.job.everything)
         for name in names:
             if name in self.job.skip:
                 continue
             self.events.send("phase", phase="importing", what=name)
             try:
-                module = load(name)
+                with recording(recorder):
+                    module = load(name)
             except (Exception, SystemExit) as error:  # importing runs the user's code
                 shown = os.path.relpath(name) if os.path.isabs(name) else name
                 self.events.send("problem", text=f"{shown} could not be imported: {told(error)}")
                 continue
-            rules = {r.place: r for r in rules_of(module, everything=self.job.everything)}
+            # Those that no name of the module holds were seen when it was imported.
+            file = os.path.abspath(getattr(module, "__file__", None) or "")
+            rules = {place: rule for place, rule in recorder.defined.items() if rule.path == file}
+            for rule in [rule for rule in rules.values() if is_method(rule)]:
+                where = f"{rule.name} ({os.path.relpath(file)}:{rule.line})"
+                self.events.send("note", text=f"{where} is a method: check a script that uses it")
+                del rules[rule.place]
+            rules.update({r.place: r for r in rules_of(module, everything=self.job.everything)})
             found += len(rules)
             self.found(rules.values())  # at once: the next module may crash
         if not found and not self.job.skip:

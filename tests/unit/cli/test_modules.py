@@ -27,8 +27,15 @@ def library(project):
             def halved(x):
                 return x / 2, lambda dy: dy
 
+            @tf.custom_gradient
+            def bound(self, x):
+                return x, lambda dy: dy
+
         def plain(x):
             return tf.sin(x)
+
+        kept = lambda x: (x, lambda dy: dy)
+        TABLE = [tf.grad_pass_through(tf.round), pb.custom_gradient(kept)]
 
         @tf.custom_gradient
         def impossible(a, b, c, d, e):
@@ -56,14 +63,21 @@ def test_a_folder_is_checked_module_by_module(library):
     code, out, said = library.check("lib")
     assert code == 2
     table = out.split("\n\n")[0]
-    assert [line.split()[0] for line in table.splitlines()[2:]] == ["focal", "halved", "doubled"]
+    assert [line.split()[0] for line in table.splitlines()[2:]] == [
+        "focal",
+        "halved",
+        "tf.grad_pass_through(round)",
+        "<lambda>",
+        "doubled",
+    ]
     assert "halved (lib/mylib/losses.py:15): wrong" in out
-    assert "3 rules: 2 right, 1 wrong" in out
+    assert "5 rules: 3 right, 1 as declared, 1 wrong" in out
     lines = "\n".join(said)
     assert "lib/mylib/broken.py could not be imported: ModuleNotFoundError" in lines
     assert "lib/mylib/crash.py crashed (SIGSEGV) while it was imported" in lines
     assert "no inputs were found with which `impossible` works" in lines
-    assert len(said) == 3
+    assert "bound (lib/mylib/losses.py:20) is a method" in lines
+    assert len(said) == 4
 
 
 @pytest.mark.parametrize(
