@@ -122,3 +122,56 @@ def test_without_click_the_command_says_what_to_install():
     assert done.returncode == 2
     assert "pip install 'pullback[cli]'" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_what_cannot_be_built_again_is_counted(project):
+    project.write("helper.py", SQUARE)
+    project.write(
+        "dies.py",
+        """
+        import os
+        import tensorflow as tf
+        from helper import square
+
+        def main():
+            @tf.custom_gradient
+            def hidden(x):
+                return x * x, lambda dy: 2 * x * dy
+
+            hidden(tf.ones([2]))
+            square(tf.ones([2]))
+            os.abort()
+
+        if __name__ == "__main__":
+            main()
+        """,
+    )
+    code, out, said = project.check("dies.py")
+    assert code == 2
+    assert "1 rule: 1 wrong" in out
+    assert said == [
+        f"pullback: dies.py crashed (SIGABRT) {LOST}: 2 call(s) were recorded",
+        "pullback: 1 recorded call(s) of dies.py are lost: their rules could not be built again",
+    ]
+
+
+def test_a_rule_that_crashes_under_the_checker_loses_no_other(project):
+    project.write(
+        "evil.py",
+        f"""{SQUARE}
+X = tf.ones([2])
+
+@tf.custom_gradient
+def evil(x):
+    if float(tf.reduce_max(tf.abs(x))) > 1:
+        os.abort()
+    return x * x, lambda dy: 2 * x * dy
+
+square(X)
+evil(X)
+""",
+    )
+    code, out, said = project.check("evil.py")
+    assert code == 2
+    assert "wrong: sign" in out
+    assert said == ["pullback: evil.py crashed (SIGABRT) while evil was checked"]
