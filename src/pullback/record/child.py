@@ -7,16 +7,16 @@
 from __future__ import annotations
 
 import os
-import pickle
 import sys
 from collections.abc import Iterable
 
 from pullback.check.settings import Settings
+from pullback.record import store
 from pullback.record.clock import Clock, Stop
 from pullback.record.events import Events
 from pullback.record.job import Job
 from pullback.record.recorder import Recorder
-from pullback.record.sample import Recorded, Sample
+from pullback.record.sample import Recorded
 from pullback.record.script import run_script, told
 from pullback.record.tensorflow import freeze, recording, spec
 
@@ -95,7 +95,7 @@ class Child:
 
     def script_again(self) -> None:
         """Check the samples of a script that died, on the rules that importing it defines."""
-        kept, lost = _samples(self.job.folder)
+        kept, lost = store.read(self.job.folder)
         recorder = Recorder(freeze, spec, everything=self.job.everything)
         clock = Clock()
         self.events.send("phase", phase="importing", what=self.name)
@@ -205,23 +205,6 @@ class Child:
             self.events.send("phase", phase="checking", what=rule.name, done=done, total=len(rules))
             for entry in checked(rule, target=self.name, settings=self.settings):
                 self.events.entry(entry)
-
-
-def _samples(folder: str) -> tuple[list[tuple[tuple[str, int, str], Sample]], int]:
-    kept, lost = [], 0
-    for name in sorted(os.listdir(folder)):
-        if not name.endswith(".sample"):
-            continue
-        try:
-            with open(os.path.join(folder, name), "rb") as file:
-                place, _, sample = pickle.load(file)
-        except Exception:  # half written, or of a class that is gone
-            sample = None
-        if sample is None:
-            lost += 1
-        else:
-            kept.append((place, sample))
-    return kept, lost
 
 
 def _flush() -> None:

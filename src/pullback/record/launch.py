@@ -16,6 +16,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from pullback.record import store
 from pullback.record.events import Reader
 from pullback.record.job import Job
 from pullback.record.target import Target
@@ -41,7 +42,7 @@ def launch(target: Target, run: Run, progress: Progress, **options: Any) -> None
                 )
                 return
             if last["phase"] == "running":
-                count = sum(name.endswith(".sample") for name in os.listdir(folder))
+                count = len(store.names(folder))
                 run.problems.append(
                     f"{target.text} {ended} before its rules could be checked: {count} call(s) were recorded"
                 )

@@ -8,16 +8,15 @@ from __future__ import annotations
 
 import inspect
 import os
-import pickle
 import threading
 from collections.abc import Callable
 from typing import Any
 
 from pullback import tree
+from pullback.record import store
 from pullback.record.sample import Recorded, Sample
 
 OWN = ("pullback.", "tensorflow.", "keras.", "tf_keras.")
-MOST_BYTES = 2**28  # of a sample that is written to disk
 
 
 class Recorder:
@@ -92,7 +91,8 @@ class Recorder:
             sample = Sample([self.freeze(leaf) for leaf in leaves], structure)
             if rule.keep(sample, self.limit):
                 rule.function = as_rule().function  # the closure that saw these values
-                self._write(rule, sample)
+                if self.folder is not None:
+                    store.write(self.folder, self.seen, rule, sample)
         if self.most is not None and self.seen >= self.most and self.full is not None:
             full, self.full = self.full, None
             full()
@@ -100,18 +100,6 @@ class Recorder:
     def _wanted(self, body: Any) -> bool:
         module = str(getattr(body, "__module__", "") or "") + "."
         return not module.startswith("pullback.hosts." if self.everything else OWN)
-
-    def _write(self, rule: Recorded, sample: Sample) -> None:
-        if self.folder is None:
-            return
-        path = os.path.join(self.folder, f"{self.seen:09d}.sample")
-        size = sum(getattr(leaf, "nbytes", 0) for leaf in sample.leaves)
-        try:
-            data = pickle.dumps((rule.place, rule.module, sample if size <= MOST_BYTES else None))
-        except Exception:  # a static may be anything; then only its loss can be told
-            data = pickle.dumps((rule.place, rule.module, None))
-        with open(path, "wb") as file:
-            file.write(data)
 
 
 def identity(body: Any) -> Any:
