@@ -18,6 +18,10 @@ from pullback.rule import EXACT, Intent, Rule, at, source_of
 
 Function = Callable[..., Any]
 
+# The recorder's way in: each is told of every rule made, or of every call. Empty in any other program.
+makers: list[Callable[[Function], None]] = []
+listeners: list[Callable[[Function, tuple[Any, ...], dict[str, Any]], None]] = []
+
 
 @overload
 def custom_gradient(body: Function, /) -> Function: ...
@@ -122,6 +126,8 @@ def function_of(rule: Rule) -> Function:
 
     @functools.wraps(rule.body)
     def function(*args: Any, **kwargs: Any) -> Any:
+        for listen in listeners:
+            listen(function, args, kwargs)
         call = Call(function.rule, args, kwargs)  # type: ignore[attr-defined]
         if call.symbolic:
             from pullback.keras import place
@@ -142,4 +148,6 @@ def function_of(rule: Rule) -> Function:
     function.pushforward = pushforward  # type: ignore[attr-defined]
     # AutoGraph must not convert this wrapper: the host converts the body itself, when a graph is built.
     function.autograph_info__ = {}  # type: ignore[attr-defined]
+    for made in makers:
+        made(function)
     return function

@@ -1,7 +1,4 @@
-"""Check: prove a gradient right, or say what is wrong with it. Framework-free; returns data, prints nothing.
-
-The package is callable, because `pb.check(f, x)` and `pullback.check` are one name.
-"""
+"""Check: prove a gradient right, or say what is wrong with it. Framework-free; returns data, prints nothing."""
 
 import sys
 from types import ModuleType
@@ -15,10 +12,11 @@ from pullback.check.subject import Subject
 __all__ = ["Finding", "Report", "Settings", "Subject", "check", "check_subject"]
 
 
-class _Check(ModuleType):
-    def __call__(self, f: Any, *args: Any, **kwargs: Any) -> Report:
-        """Check the gradient of any differentiable callable at example arguments."""
-        return check(f, *args, **kwargs)
+class _Callable(ModuleType):
+    """`pb.check(f, x)` and `import pullback.check` meet in one name: the package can be called."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Report:
+        return check(*args, **kwargs)
 
 
-sys.modules[__name__].__class__ = _Check
+sys.modules[__name__].__class__ = _Callable

@@ -1,0 +1,161 @@
+"""The command `pullback`. It parses, asks and prints; everything heavy is imported when it is needed."""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+MISSING = "pullback: the command needs click and rich: pip install 'pullback[cli]'"
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command."""
+    try:
+        import click  # noqa: F401
+        import rich  # noqa: F401
+    except ImportError:
+        print(MISSING, file=sys.stderr)
+        raise SystemExit(2) from None
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    # What follows `--` is the script's; click would take it for more targets.
+    at = given.index("--") if "--" in given else len(given)
+    command()(args=given[:at], obj=tuple(given[at + 1 :]), prog_name="pullback")
+
+
+def command() -> Any:
+    """Build the command."""
+    import click
+
+    from pullback import __version__
+
+    @click.group(context_settings={"help_option_names": ["-h", "--help"]})
+    @click.version_option(__version__, prog_name="pullback")
+    def pullback() -> None:
+        """Custom gradients you can trust."""
+
+    file = click.Path(dir_okay=False, writable=True)
+    epilog = "Exit codes: 0 every claim holds, 1 something is wrong, 2 a target could not be run."
+
+    @pullback.command(epilog=epilog)
+    @click.argument("targets", nargs=-1, required=True, metavar="TARGET... [-- ARGS...]")
+    @click.option(
+        "--for",
+        "seconds",
+        type=click.FloatRange(min=0, min_open=True),
+        help="Stop a script after so many seconds.",
+    )
+    @click.option(
+        "--calls", type=click.IntRange(min=1), help="Stop a script after so many calls of its rules."
+    )
+    @click.option("--seed", type=click.IntRange(min=0), help="Repeat an earlier run.")
+    @click.option(
+        "--order",
+        type=click.IntRange(1, 2),
+        default=2,
+        show_default=True,
+        help="Highest derivative to check.",
+    )
+    @click.option("--json", "json_file", type=file, help="Write the report as JSON.")
+    @click.option("--junit", "junit_file", type=file, help="Write the report as JUnit XML.")
+    @click.option("--github", is_flag=True, help="Print annotations for GitHub Actions.")
+    @click.option("--strict", is_flag=True, help="Let an undecided rule fail, too.")
+    @click.option("--all", "everything", is_flag=True, help="Check the frameworks' own rules as well.")
+    @click.pass_obj
+    def check(arguments: tuple[str, ...], targets: tuple[str, ...], **options: Any) -> None:
+        """Check custom gradients: of scripts (train.py), functions (mylib.losses:focal), folders, modules.
+
+        A script runs in a child process, and every custom gradient it uses is checked at the values it saw.
+        What stands after -- goes to the script.
+        """
+        raise SystemExit(check_targets(targets, arguments=arguments, **options))
+
+    return pullback
+
+
+def check_targets(
+    targets: tuple[str, ...],
+    *,
+    arguments: tuple[str, ...] = (),
+    seconds: float | None = None,
+    calls: int | None = None,
+    seed: int | None = None,
+    order: int = 2,
+    json_file: str | None = None,
+    junit_file: str | None = None,
+    github: bool = False,
+    strict: bool = False,
+    everything: bool = False,
+) -> int:
+    """Check targets, print and write the reports, and give the exit code."""
+    from pullback.record.launch import launch
+    from pullback.record.target import TargetError, parse
+    from pullback.report import github as annotations
+    from pullback.report import json, junit, terminal
+    from pullback.report.entry import Run
+
+    run = Run(seed=secrets.randbelow(2**31) if seed is None else seed, targets=tuple(targets))
+    options = {
+        "arguments": arguments,
+        "seconds": seconds,
+        "calls": calls,
+        "order": order,
+        "everything": everything,
+    }
+    with progress() as told:
+        for text in targets:
+            try:
+                launch(parse(text), run, told, **options)
+            except TargetError as error:
+                run.problems.append(str(error))
+    terminal.show(run)
+    if github:
+        for line in annotations.lines(run):
+            print(line)
+    for note in run.notes:
+        print(f"pullback: {note}", file=sys.stderr)
+    for problem in run.problems:
+        print(f"pullback: {problem}", file=sys.stderr)
+    for path, writer in ((json_file, json.dumps), (junit_file, junit.dumps)):
+        if path is not None and not _written(path, writer(run, strict=strict)):
+            return 2
+    return run.exit_code(strict=strict)
+
+
+def _written(path: str, text: str) -> bool:
+    try:
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+    except OSError as error:
+        print(f"pullback: {path} cannot be written: {error.strerror}", file=sys.stderr)
+        return False
+    return True
+
+
+@contextlib.contextmanager
+def progress() -> Iterator[Callable[[dict[str, Any]], None]]:
+    """Show how far the checks are, on a terminal only, and only once the target has stopped printing."""
+    if not sys.stderr.isatty():
+        yield lambda event: None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        bar.stop()
+        task = bar.add_task("")
+
+        def told(event: dict[str, Any]) -> None:
+            if event["kind"] != "phase":
+                return
+            if event["phase"] != "checking":
+                bar.stop()  # the target may write to the terminal now
+                return
+            bar.start()
+            bar.update(
+                task, description=f"checking {event['what']}", completed=event["done"], total=event["total"]
+            )
+
+        yield told

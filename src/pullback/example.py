@@ -1,0 +1,67 @@
+"""Example arguments, kept on the function they belong to: what `pullback check mylib:f` checks it at.
+
+The mark must survive whatever decorator stands above or below it, so it is read along `__wrapped__`.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from pullback.errors import DefinitionError
+
+F = TypeVar("F", bound=Callable[..., Any])
+MARK = "__pullback_examples__"
+
+
+def example(*args: Any, **kwargs: Any) -> Callable[[F], F]:
+    """Give a function example arguments, for the checker.
+
+    A lone callable that needs no arguments makes them: it returns one argument, or a tuple of several. The
+    mark may stand above or below `custom_gradient`, and more than once.
+
+    Example:
+        >>> import numpy as np, pullback as pb
+        >>> @pb.example(np.ones(3), power=2)
+        ... def f(x, power):
+        ...     return x**power
+
+    Do not use it to make a harmless input the only one: the checker also tries points of its own.
+    """
+    if not args and not kwargs:
+        raise DefinitionError.about(
+            "example",
+            found="no arguments",
+            expected="the arguments of one call",
+            fix="@pb.example(tf.ones([3]))",
+        )
+
+    def mark(function: F) -> F:
+        known = getattr(function, MARK, ())
+        try:
+            setattr(function, MARK, ((args, kwargs), *known))
+        except AttributeError:
+            raise DefinitionError.about(
+                getattr(function, "__name__", repr(function)),
+                found=f"a {type(function).__name__}, which can carry no mark",
+                expected="a Python function",
+                fix="mark a function that calls it",
+            ) from None
+        return function
+
+    return mark
+
+
+def examples_of(function: Any) -> list[tuple[tuple[Any, ...], dict[str, Any]]]:
+    """List the examples of a function, made where a maker was given."""
+    while not hasattr(function, MARK) and hasattr(function, "__wrapped__"):
+        function = function.__wrapped__
+    return [_made(args, kwargs) for args, kwargs in getattr(function, MARK, ())]
+
+
+def _made(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    if kwargs or len(args) != 1 or not inspect.isroutine(args[0]):
+        return args, kwargs
+    made = args[0]()
+    return (made if isinstance(made, tuple) else (made,)), {}

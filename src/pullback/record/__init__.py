@@ -1,0 +1,1 @@
+"""Record: find the custom gradients of a running program, without changing it."""

@@ -1,0 +1,125 @@
+"""Checking what was recorded: one entry per rule and signature.
+
+Every rule ends in an entry: one that cannot be run at its own values is undecided, and says why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from pullback import tree
+from pullback.check.check import check_subject
+from pullback.check.finding import Finding, Report
+from pullback.check.settings import Settings
+from pullback.check.subject import Subject
+from pullback.example import examples_of
+from pullback.record.sample import Recorded, Sample
+from pullback.record.tensorflow import freeze, thaw
+from pullback.record.values import filled, tried
+from pullback.report.entry import Entry
+from pullback.rule import Intent
+
+
+class NoInputsError(Exception):
+    """No arguments were found with which a function can be called."""
+
+
+def checked(rule: Recorded, *, target: str, settings: Settings) -> Iterator[Entry]:
+    """Check a rule at every call kept of it."""
+    for sample in list(rule.samples.values()):
+        yield entry_of(rule, sample, target=target, settings=settings)
+
+
+def entry_of(rule: Recorded, sample: Sample, *, target: str, settings: Settings) -> Entry:
+    """Check a rule at one call."""
+    described = sample.describe()
+    try:
+        if not sample.has_values:
+            sample = next((s for s in filled(sample, settings.rng(90)) if works(rule.function, s)), sample)
+            if not sample.has_values:
+                raise NoInputsError("it was only traced, and no values were found at which it works")
+        report = report_of(rule, sample, settings)
+    except Exception as error:  # a user's function may fail in any way it likes
+        report = undecided(rule, _sentence(error), settings)
+    return Entry(replace(report, name=rule.name), target, rule.path, rule.line, described, rule.calls)
+
+
+def report_of(rule: Recorded, sample: Sample, settings: Settings) -> Report:
+    """Run the checker."""
+    from pullback.hosts.tensorflow.subject import subject as adapt
+
+    args, kwargs = Sample([thaw(leaf) for leaf in sample.leaves], sample.structure).arguments()
+    subject = replace(adapt(rule.function, *args, **kwargs), name=rule.name)
+    if rule.kind == "tf.grad_pass_through":
+        subject = declared(subject, Intent("differs", reason="tf.grad_pass_through"))
+    if rule.kind != "tf.custom_gradient":  # the function belongs to TensorFlow, the rule made of it does not
+        subject = replace(subject, is_builtin=False)
+    return check_subject(subject, settings)
+
+
+def declared(subject: Subject, intent: Intent) -> Subject:
+    """Give a subject the intent that its maker states, in every dtype."""
+    in_dtype = subject.astype
+
+    def astype(name: str) -> Subject | None:
+        other = in_dtype(name) if in_dtype else None
+        return None if other is None else declared(replace(other, name=subject.name), intent)
+
+    return replace(subject, intent=intent, astype=astype if in_dtype else None)
+
+
+def undecided(rule: Recorded, sentence: str, settings: Settings) -> Report:
+    """Report that a rule could not be checked."""
+    finding = Finding("run", "undecided", sentence, reason="not run")
+    return Report(
+        name=rule.name, verdict="undecided", findings=(finding,), resolution=None, oracle="", capabilities={},
+        seed=settings.seed,
+    )  # fmt: skip
+
+
+def with_inputs(rule: Recorded, settings: Settings) -> Recorded:
+    """Give a rule that was never called its inputs: its examples, else the first that work."""
+    marked = examples_of(rule.function)
+    for args, kwargs in marked:
+        rule.keep(_sample(args, kwargs), len(marked))
+    if marked:
+        return rule
+    last: Exception | None = None
+    for args, kwargs in tried(rule.function, settings.rng(91)):
+        sample = _sample(args, kwargs)
+        try:
+            if works(rule.function, sample, silent=False):
+                rule.keep(sample, 1)
+                return rule
+        except Exception as error:
+            last = error
+    said = f" (the last attempt: {_sentence(last)})" if last is not None else ""
+    raise NoInputsError(f"no inputs were found with which `{rule.name}` works{said}")
+
+
+def works(function: Callable[..., Any], sample: Sample, *, silent: bool = True) -> bool:
+    """Tell whether a call gives finite numbers."""
+    args, kwargs = Sample([thaw(leaf) for leaf in sample.leaves], sample.structure).arguments()
+    try:
+        outputs, _ = tree.flatten(function(*args, **kwargs))
+    except Exception:
+        if silent:
+            return False
+        raise
+    arrays = [a for a in map(freeze, outputs) if isinstance(a, np.ndarray) and a.dtype.kind in "fcV"]
+    return bool(arrays) and all(np.isfinite(a.astype(np.complex128)).all() for a in arrays)
+
+
+def _sample(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Sample:
+    leaves, structure = tree.flatten((args, kwargs))
+    return Sample([freeze(leaf) for leaf in leaves], structure)
+
+
+def _sentence(error: Exception) -> str:
+    lines = str(error).strip().splitlines()
+    text = lines[0][:200] if lines else ""
+    return text if isinstance(error, NoInputsError) else f"{type(error).__name__}: {text}"

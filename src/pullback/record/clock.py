@@ -1,0 +1,85 @@
+"""Stopping a script from outside, at any moment, until it hears.
+
+An exception raised in the middle of a framework's C code ends the process: so the signal only asks for a
+trace, and the stop is raised at the next line of Python that is not TensorFlow's. A script may swallow it;
+it is raised again, each time a line later. One that sleeps in C is stopped there after a few attempts.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import sys
+from collections.abc import Iterator
+from types import FrameType
+from typing import Any
+
+AGAIN = 0.2  # seconds between two attempts
+DIRECT = 10  # attempts after which the stop is raised where the signal arrives
+UNSAFE = ("tensorflow.", "pullback.", "importlib", "contextlib", "threading")
+
+
+class Stop(BaseException):
+    """The recording is over. No Exception: a script's `except Exception` must not swallow it."""
+
+
+class Clock:
+    """Stop the main thread after some seconds, or as soon as told."""
+
+    def __init__(self) -> None:
+        self.running = False
+        self.rang = False
+        self.attempts = 0
+        self.left = 0  # lines to let pass in this attempt
+        self.available = hasattr(signal, "setitimer")
+
+    def ring(self, after: float = 1e-3) -> None:
+        """Ask for a stop, and ask again until it is heard."""
+        if self.available:
+            signal.setitimer(signal.ITIMER_REAL, after, AGAIN)
+
+    @contextlib.contextmanager
+    def watching(self, seconds: float | None) -> Iterator[None]:
+        """Let a block be stopped; the stop ends here."""
+        self.running = True
+        before = signal.signal(signal.SIGALRM, self._asked) if self.available else None
+        try:
+            if seconds is not None:
+                self.ring(max(seconds, 1e-3))
+            yield
+        except Stop:
+            pass
+        finally:
+            self.running = False
+            sys.settrace(None)
+            if self.available:
+                signal.setitimer(signal.ITIMER_REAL, 0)
+                signal.signal(signal.SIGALRM, before if before is not None else signal.SIG_DFL)
+
+    def _asked(self, number: int, frame: FrameType | None) -> None:
+        if not self.running:
+            return
+        self.rang = True
+        self.attempts += 1
+        self.left = self.attempts - 1
+        if self.attempts > DIRECT and frame is not None and _safe(frame):
+            raise Stop
+        sys.settrace(self._trace)
+        while frame is not None:
+            if _safe(frame):
+                frame.f_trace = self._trace
+            frame = frame.f_back
+
+    def _trace(self, frame: FrameType, event: str, argument: Any) -> Any:
+        if not self.running or not _safe(frame):
+            return None
+        # What swallows the stop is some frame of the script: its own lines are the way out.
+        if event == "line" and (self.attempts == 1 or frame.f_globals.get("__name__") == "__main__"):
+            if self.left <= 0:
+                raise Stop
+            self.left -= 1
+        return self._trace
+
+
+def _safe(frame: FrameType) -> bool:
+    return not (str(frame.f_globals.get("__name__", "")) + ".").startswith(UNSAFE)

@@ -1,0 +1,120 @@
+"""What was seen of a rule: the calls of it that differ, with copies of their arguments.
+
+Framework-free. An array is a value that was seen; a `Spec` stands where a graph was traced and there was no
+value yet; everything else is a static and is kept as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from pullback import tree
+
+KINDS = ("tf.custom_gradient", "tf.grad_pass_through", "tf.recompute_grad", "pullback")
+
+
+@dataclass(frozen=True)
+class Spec:
+    """Hold the shape and dtype of a tensor without a value; None is a length nobody knows yet."""
+
+    shape: tuple[int | None, ...] | None
+    dtype: str
+
+
+@dataclass
+class Sample:
+    """Hold the arguments of one call."""
+
+    leaves: list[Any]
+    structure: tree.Tree | None
+
+    @property
+    def has_values(self) -> bool:
+        """Tell whether every tensor was seen with its value."""
+        return not any(isinstance(leaf, Spec) for leaf in self.leaves)
+
+    def describe(self) -> str:
+        """Write the tensors' dtypes and shapes as a person would."""
+        return ", ".join(text for text in map(_described, self.leaves) if text)
+
+    def arguments(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Give the arguments back, in their structure."""
+        args, kwargs = tree.unflatten(self.structure, self.leaves)
+        return args, kwargs
+
+
+def _described(leaf: Any) -> str:
+    if not isinstance(leaf, (np.ndarray, Spec)):
+        return ""
+    if leaf.shape is None:
+        return f"{leaf.dtype}[…]"
+    name = leaf.dtype if isinstance(leaf, Spec) else leaf.dtype.name
+    return f"{name}[{','.join('?' if n is None else str(n) for n in leaf.shape)}]"
+
+
+@dataclass
+class Recorded:
+    """Hold what is known of one rule: where it stands, how to call it, and the calls seen."""
+
+    function: Callable[..., Any]
+    name: str
+    kind: str
+    module: str
+    path: str
+    line: int
+    calls: int = 0
+    samples: dict[Any, Sample] = field(default_factory=dict)
+
+    @property
+    def place(self) -> tuple[str, int, str]:
+        """Name the rule in a way that another process understands."""
+        return (self.path, self.line, self.name)
+
+    def wants(self, hollow: Sample, limit: int) -> bool:
+        """Tell whether a call of this signature might be kept; nothing of it was copied yet."""
+        if len(self.samples) >= limit and all(s.has_values for s in self.samples.values()):
+            return False
+        known = self.samples.get(signature(hollow))
+        return known is None or not known.has_values
+
+    def keep(self, sample: Sample, limit: int) -> bool:
+        """Keep a call if it differs from those kept; one with values replaces one without."""
+        key = signature(sample)
+        known = self.samples.get(key)
+        if known is None and len(self.samples) >= limit:
+            if not sample.has_values:
+                return False
+            hollow = [k for k, s in self.samples.items() if not s.has_values]
+            if not hollow:
+                return False
+            del self.samples[hollow[0]]
+        elif known is not None and (known.has_values or not sample.has_values):
+            return False
+        self.samples[key] = sample
+        return True
+
+
+def signature(sample: Sample) -> Any:
+    """Say what makes two calls different: structure, shapes, dtypes and statics."""
+    return (_shape_of(sample.structure), tuple(map(_key, sample.leaves)))
+
+
+def _shape_of(structure: tree.Tree | None) -> Any:
+    if structure is None:
+        return None
+    keys = tuple(map(str, structure.template)) if isinstance(structure.template, dict) else ()
+    return (type(structure.template), keys, tuple(map(_shape_of, structure.children)))
+
+
+def _key(leaf: Any) -> Any:
+    if isinstance(leaf, np.ndarray):
+        return ("tensor", leaf.shape, leaf.dtype.name)
+    if isinstance(leaf, Spec):
+        return ("tensor", leaf.shape, leaf.dtype)
+    if isinstance(leaf, (bool, int, float, complex, str, bytes, type(None))):
+        return (type(leaf), leaf)
+    return (type(leaf), id(leaf))

@@ -1,0 +1,48 @@
+"""Samples on disk: what a crash leaves behind.
+
+A sample is written when it is kept. One that cannot be written is still counted: its loss can be told.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+from typing import TypeAlias
+
+from pullback.record.sample import Recorded, Sample
+
+MOST_BYTES = 2**28  # of one sample
+SUFFIX = ".sample"
+Place: TypeAlias = "tuple[str, int, str]"
+
+
+def write(folder: str, number: int, rule: Recorded, sample: Sample) -> None:
+    """Write one sample."""
+    size = sum(getattr(leaf, "nbytes", 0) for leaf in sample.leaves)
+    try:
+        data = pickle.dumps((rule.place, sample if size <= MOST_BYTES else None))
+    except Exception:  # a static may be anything
+        data = pickle.dumps((rule.place, None))
+    with open(os.path.join(folder, f"{number:09d}{SUFFIX}"), "wb") as file:
+        file.write(data)
+
+
+def read(folder: str) -> tuple[list[tuple[Place, Sample]], int]:
+    """Read the samples back, and count those that are lost."""
+    kept, lost = [], 0
+    for name in names(folder):
+        try:
+            with open(os.path.join(folder, name), "rb") as file:
+                place, sample = pickle.load(file)
+        except Exception:  # half written, or of a class that is gone
+            sample = None
+        if sample is None:
+            lost += 1
+        else:
+            kept.append((place, sample))
+    return kept, lost
+
+
+def names(folder: str) -> list[str]:
+    """List the files, oldest first."""
+    return sorted(name for name in os.listdir(folder) if name.endswith(SUFFIX))

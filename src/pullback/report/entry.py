@@ -1,0 +1,113 @@
+"""One line of a run: a report, and where in the user's program it comes from; and the run that holds them.
+
+Both travel between processes and into files as plain data, so a number that JSON cannot write becomes a word.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from pullback.check.finding import Finding, Report
+
+SCHEMA = 1
+NUMBERS = ("measured", "claimed", "resolution")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """Hold one checked call of one rule."""
+
+    report: Report
+    target: str = ""
+    path: str = ""
+    line: int = 0
+    signature: str = ""
+    calls: int = 0
+
+    @property
+    def where(self) -> str:
+        """Give `path:line`, as short as it can be from here."""
+        return f"{relative(self.path)}:{self.line}" if self.path else self.report.source
+
+    @property
+    def declared(self) -> bool:
+        """Tell whether the rule says that it is different on purpose."""
+        return self.report.intent.startswith("different on purpose")
+
+
+@dataclass
+class Run:
+    """Hold everything one command found."""
+
+    seed: int
+    targets: tuple[str, ...] = ()
+    entries: list[Entry] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def rules(self) -> list[list[Entry]]:
+        """Group the entries by rule, in the order of their first check."""
+        groups: dict[Any, list[Entry]] = {}
+        for entry in self.entries:
+            groups.setdefault((entry.path, entry.line, entry.report.name), []).append(entry)
+        return list(groups.values())
+
+    def exit_code(self, *, strict: bool = False) -> int:
+        """Give 2 when a target could not be run, 1 when something is wrong, 0 otherwise."""
+        if self.problems:
+            return 2
+        verdicts = {e.report.verdict for e in self.entries}
+        return int("wrong" in verdicts or (strict and "undecided" in verdicts))
+
+
+def worst(entries: Iterable[Entry]) -> Entry:
+    """Give the entry that says most about its rule: a wrong one, else an undecided one, else the first."""
+    order = {"wrong": 0, "undecided": 1, "right": 2}
+    return min(entries, key=lambda e: order[e.report.verdict])
+
+
+def relative(path: str) -> str:
+    """Shorten a path that lies below the current folder."""
+    try:
+        short = os.path.relpath(path)
+    except ValueError:  # another drive
+        return path
+    return path if short.startswith("..") else short
+
+
+def to_plain(entry: Entry) -> dict[str, Any]:
+    """Give an entry as plain data."""
+    report = entry.report.to_dict()
+    report.pop("schema")
+    report["resolution"] = _written(report["resolution"])
+    for finding in report["findings"]:
+        finding.update({name: _written(finding[name]) for name in NUMBERS})
+    return {
+        "target": entry.target, "path": entry.path, "line": entry.line, "signature": entry.signature,
+        "calls": entry.calls, **report,
+    }  # fmt: skip
+
+
+def from_plain(data: dict[str, Any]) -> Entry:
+    """Read an entry back."""
+    findings = tuple(Finding(**{**f, **{name: _read(f[name]) for name in NUMBERS}}) for f in data["findings"])
+    report = Report(
+        name=data["name"], verdict=data["verdict"], findings=findings, resolution=_read(data["resolution"]),
+        oracle=data["oracle"], capabilities=data["capabilities"], seed=data["seed"], intent=data["intent"],
+        source=data["source"], forwards=data["forwards"], pullbacks=data["pullbacks"],
+    )  # fmt: skip
+    return Entry(report, data["target"], data["path"], data["line"], data["signature"], data["calls"])
+
+
+def _written(number: float | None) -> float | str | None:
+    if number is None or math.isfinite(number):
+        return None if number is None else float(number)
+    return str(float(number))
+
+
+def _read(number: float | str | None) -> float | None:
+    return None if number is None else float(number)

@@ -1,0 +1,34 @@
+"""What a test suite uses: a check that fails with the report's text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from pullback.check.check import check
+from pullback.check.finding import Report
+from pullback.errors import WrongGradientError
+
+
+def assert_gradient(f: Callable[..., Any], *args: Any, strict: bool = False, **kwargs: Any) -> Report:
+    """Check a gradient at example arguments, and fail with the report when it is wrong.
+
+    Args:
+        f: Any differentiable callable.
+        args: Its arguments.
+        strict: Fail on an undecided gradient, too.
+        kwargs: Its keywords, and those of `pb.check` (`seed`, `order`, `rtol` …).
+
+    Example:
+        >>> import pullback as pb, tensorflow as tf
+        >>> pb.testing.assert_gradient(tf.sin, tf.constant([0.5, 1.0])).verdict
+        'right'
+
+    Do not use it to compare two gradients: it proves one against its own forward.
+    """
+    report = check(f, *args, **kwargs)
+    if report.verdict == "wrong" or (strict and report.verdict == "undecided"):
+        from pullback.report.text import block
+
+        raise WrongGradientError(block(report))
+    return report

@@ -1,0 +1,97 @@
+"""`pullback check mylib.losses:focal`, and every module of a folder or a package."""
+
+import pytest
+
+
+@pytest.fixture(scope="module")
+def library(project):
+    project.write("lib/mylib/__init__.py", "")
+    project.write(
+        "lib/mylib/losses.py",
+        """
+        import tensorflow as tf
+        import pullback as pb
+        from .shapes import doubled
+
+        @tf.custom_gradient
+        @pb.example(tf.constant([[0.5, 2.0]]), tf.constant([0]))
+        def focal(logits, labels):
+            def grad(dy):
+                hot = tf.one_hot(labels, 2, dtype=logits.dtype)
+                return dy[:, None] * (tf.nn.softmax(logits) - hot), None
+            return tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits), grad
+
+        class Holder:
+            @staticmethod
+            @pb.custom_gradient
+            def halved(x):
+                return x / 2, lambda dy: dy
+
+            @tf.custom_gradient
+            def bound(self, x):
+                return x, lambda dy: dy
+
+        def plain(x):
+            return tf.sin(x)
+
+        kept = lambda x: (x, lambda dy: dy)
+        TABLE = [tf.grad_pass_through(tf.round), pb.custom_gradient(kept)]
+
+        @tf.custom_gradient
+        def impossible(a, b, c, d, e):
+            raise ValueError("not with these")
+        """,
+    )
+    project.write(
+        "lib/mylib/shapes.py",
+        """
+        import tensorflow as tf
+
+        @tf.custom_gradient
+        def doubled(x: tf.TensorSpec([2, 3], tf.float32)):
+            x = tf.ensure_shape(x, [2, 3])
+            return x * 2, lambda dy: dy * 2
+        """,
+    )
+    project.write("lib/mylib/broken.py", "import not_there_at_all")
+    project.write("lib/mylib/crash.py", "import os\nos.kill(os.getpid(), 11)")
+    project.write("lib/mylib/__main__.py", "raise SystemExit('never imported')")
+    return project
+
+
+def test_a_folder_is_checked_module_by_module(library):
+    code, out, said = library.check("lib")
+    assert code == 2
+    table = out.split("\n\n")[0]
+    assert [line.split()[0] for line in table.splitlines()[2:]] == [
+        "focal",
+        "halved",
+        "tf.grad_pass_through(round)",
+        "<lambda>",
+        "doubled",
+    ]
+    assert "halved (lib/mylib/losses.py:15): wrong" in out
+    assert "5 rules: 3 right, 1 as declared, 1 wrong" in out
+    lines = "\n".join(said)
+    assert "lib/mylib/broken.py could not be imported: ModuleNotFoundError" in lines
+    assert "lib/mylib/crash.py crashed (SIGSEGV) while it was imported" in lines
+    assert "no inputs were found with which `impossible` works" in lines
+    assert "bound (lib/mylib/losses.py:20) is a method" in lines
+    assert len(said) == 4
+
+
+@pytest.mark.parametrize(
+    ("target", "verdict", "code"), [("losses:plain", "1 right", 0), ("losses:Holder.halved", "1 wrong", 1)]
+)
+def test_one_function_is_checked(library, monkeypatch, target, verdict, code):
+    monkeypatch.setenv("PYTHONPATH", str(library.folder / "lib"))
+    found, out, said = library.check(f"mylib.{target}")
+    assert (found, said) == (code, [])
+    assert verdict in out
+
+
+def test_a_function_of_a_file_and_a_package_are_targets(library, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", str(library.folder / "lib"))
+    code, out, said = library.check("lib/mylib/shapes.py:doubled", "mylib.shapes")
+    assert (code, said) == (0, [])
+    assert "1 rule: 1 right" in out

@@ -1,0 +1,168 @@
+"""`pullback check train.py`: a program that never heard of it is run, and its rules are checked."""
+
+import json
+from xml.etree import ElementTree
+
+import pytest
+
+TRAIN = """
+    import sys
+    import tensorflow as tf
+    import pullback as pb
+
+    @tf.custom_gradient
+    def cube(x):
+        def grad(dy):
+            return -dy * 3 * x**2
+        return x**3, grad
+
+    @pb.custom_gradient
+    def scaled(x, factor):
+        def grad(dy):
+            return dy * factor
+        return x * factor, grad
+
+    @pb.custom_gradient(differs="straight-through")
+    def quantise(x):
+        def grad(dy):
+            return dy
+        return tf.round(x), grad
+
+    @tf.custom_gradient
+    def counted(n):
+        def grad(dy):
+            return None
+        return tf.cast(n, tf.float32), grad
+
+    w = tf.Variable([0.5, -1.0])
+    rounded = tf.grad_pass_through(tf.round)
+    deep = tf.recompute_grad(lambda x: tf.sin(x) * x)
+
+    @tf.function
+    def step(x):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(scaled(cube(w) + x, factor=2.0) + rounded(w) + deep(w) + quantise(w))
+        w.assign_sub(0.01 * tape.gradient(loss, w))
+
+    for _ in range(3):
+        step(tf.ones([2]))
+    scaled(tf.ones([2, 2]), 3.0)
+    counted(tf.constant([1, 2]))
+    print("arguments", sys.argv[1:], __name__)
+    sys.stdout.flush()
+    sys.stdout.buffer.write(bytes(range(256)))
+    sys.exit()
+"""
+
+
+@pytest.fixture(scope="module")
+def trained(project):
+    project.write("train.py", TRAIN)
+    files = ["--json", "report.json", "--junit", "report.xml", "--github"]
+    code, out, said = project.check("train.py", *files, "--", "--rate", "3", "--strict")
+    rules = json.loads((project.folder / "report.json").read_text(encoding="utf-8"))["rules"]
+    return project, code, out, said, rules
+
+
+def test_a_wrong_rule_is_caught_and_named(trained):
+    _, code, out, said, _ = trained
+    assert code == 1
+    assert said == []
+    assert "wrong: sign" in out
+    assert "cube (train.py:6): wrong at float32[2]" in out
+    assert "tape.gradient" in out
+
+
+def test_every_spelling_is_found_and_judged(trained):
+    *_, rules = trained
+    verdicts = {rule["name"]: rule["verdict"] for rule in rules}
+    assert verdicts == {
+        "cube": "wrong",
+        "scaled": "right",
+        "tf.grad_pass_through(round)": "right",
+        "tf.recompute_grad(<lambda>)": "right",
+        "quantise": "right",
+        "counted": "undecided",
+    }
+    assert {rule["signature"] for rule in rules if rule["name"] == "scaled"} == {"float32[2]", "float32[2,2]"}
+    intents = {rule["name"]: rule["intent"] for rule in rules}
+    assert intents["quantise"] == "different on purpose: straight-through"
+    assert intents["tf.grad_pass_through(round)"] == "different on purpose: tf.grad_pass_through"
+
+
+def test_arguments_and_output_pass_through(trained):
+    _, _, out, _, _ = trained
+    assert "arguments ['--rate', '3', '--strict'] __main__" in out
+
+
+def test_files_are_written(trained):
+    project, _, out, _, rules = trained
+    suite = ElementTree.parse(project.folder / "report.xml").getroot().find("testsuite")
+    assert suite.attrib["tests"] == "6"
+    assert suite.find("testcase[@name='cube']/failure").attrib["type"] == "sign"
+    assert "::error file=train.py,line=6,title=cube%3A wrong (sign)::" in out
+    assert all(rule["seed"] == 1 for rule in rules)
+
+
+def test_the_json_file_follows_the_schema(trained, monkeypatch):
+    from importlib import resources
+    from pathlib import Path
+
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "report"))
+    from json_schema import errors
+
+    schema = json.loads((resources.files("pullback.report") / "schema.json").read_text(encoding="utf-8"))
+    data = json.loads((trained[0].folder / "report.json").read_text(encoding="utf-8"))
+    assert errors(data, schema) == []
+
+
+def test_a_keras_program_is_right_and_the_undecided_is_said(project):
+    project.write(
+        "fit.py",
+        """
+        import os
+        os.environ["KERAS_BACKEND"] = "tensorflow"
+        import keras, tensorflow as tf
+        assert "pullback" not in globals()
+
+        @keras.ops.custom_gradient
+        def activation(x):
+            def grad(dy):
+                return dy * keras.ops.cast(x >= 0, x.dtype)
+            return keras.ops.relu(x), grad
+
+        @tf.custom_gradient
+        def counted(n):
+            return tf.cast(n, tf.float32), lambda dy: None
+
+        class Layer(keras.layers.Layer):
+            def call(self, x):
+                return activation(x)
+
+        model = keras.Sequential([keras.layers.Dense(4), Layer(), keras.layers.Dense(1)])
+        model.compile("sgd", "mse")
+        model.fit(tf.random.normal([8, 3]), tf.random.normal([8, 1]), epochs=10**9, verbose=0)
+        """,
+    )
+    code, out, said = project.check("fit.py", "--for", "12")
+    assert code == 0
+    assert "1 rule: 1 right" in out
+    assert said == ["pullback: fit.py was stopped after 12 s; what it had used by then is checked"]
+
+
+def test_strict_fails_on_undecided(project):
+    project.write(
+        "whole.py",
+        """
+        import tensorflow as tf
+
+        @tf.custom_gradient
+        def counted(n):
+            return tf.cast(n, tf.float32), lambda dy: None
+
+        counted(tf.constant([1, 2]))
+        """,
+    )
+    code, out, _ = project.check("whole.py", "--strict")
+    assert code == 1
+    assert "undecided" in out

@@ -1,0 +1,99 @@
+"""The fixture, `pb.testing`, and the two meanings of `pb.check`."""
+
+import subprocess
+import sys
+import types
+from importlib.metadata import entry_points
+
+import pytest
+import tensorflow as tf
+
+import pullback as pb
+from pullback.errors import WrongGradientError
+
+pytest_plugins = ["pytester"]
+
+
+def right(x):
+    return x**3
+
+
+@tf.custom_gradient
+def wrong(x):
+    def grad(dy):
+        return dy * x
+
+    return x**3, grad
+
+
+X = tf.constant([0.5, -1.0, 2.0])
+
+
+def test_check_is_a_function_and_a_package():
+    report = pb.check(right, X, seed=1)
+    assert report.verdict == "right"
+    import pullback.check.finding
+
+    assert isinstance(pb.check, types.ModuleType)
+    assert isinstance(pb.check(right, X, seed=1), pullback.check.finding.Report)
+    from pullback.check import check
+
+    assert check(right, X, seed=1) == pb.check(right, X, seed=1)
+
+
+def test_check_works_before_and_after_the_package_is_imported():
+    code = (
+        "import sys, pullback as pb\n"
+        "heavy = {'numpy', 'tensorflow', 'rich', 'click', 'pytest', 'pullback.check'} & set(sys.modules)\n"
+        "assert not heavy - {'numpy'}, heavy\n"
+        "assert callable(pb.check)\n"
+        "import pullback.check\n"
+        "assert callable(pb.check) and pb.check.Report and pb.testing.assert_gradient\n"
+        "assert 'tensorflow' not in sys.modules and 'check' in dir(pb)\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_unknown_names_are_refused():
+    with pytest.raises(AttributeError, match="nothing"):
+        _ = pb.nothing
+
+
+def test_assert_gradient_gives_the_report_or_fails_with_it():
+    assert pb.testing.assert_gradient(right, X, seed=1).seed == 1
+    with pytest.raises(WrongGradientError, match=r"wrong[\s\S]*measured[\s\S]*tf\.GradientTape"):
+        pb.testing.assert_gradient(wrong, X, seed=1)
+
+
+def test_strict_fails_on_undecided():
+    def whole(n):
+        return tf.cast(n, tf.float32)
+
+    n = tf.constant([1, 2])
+    assert pb.testing.assert_gradient(whole, n).verdict == "undecided"
+    with pytest.raises(WrongGradientError, match="undecided"):
+        pb.testing.assert_gradient(whole, n, strict=True)
+
+
+def test_the_fixture_fails_a_test_with_the_report(pytester):
+    pytester.makepyfile(
+        """
+        import tensorflow as tf
+
+        @tf.custom_gradient
+        def wrong(x):
+            return x**3, lambda dy: -dy * 3 * x**2
+
+        def test_right(check_gradient):
+            assert check_gradient(tf.sin, tf.constant([1.0, 2.0])).verdict == "right"
+
+        def test_wrong(check_gradient):
+            check_gradient(wrong, tf.constant([1.0, 2.0]))
+        """
+    )
+    # An installed pullback brings the plugin by itself, and it cannot be registered twice.
+    brought = any(e.value == "pullback.pytest_plugin" for e in entry_points(group="pytest11"))
+    result = pytester.runpytest_inprocess(*([] if brought else ["-p", "pullback.pytest_plugin"]))
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines(["*wrong (*): wrong*", "*sign:*", "*tf.GradientTape*"])
+    assert "assert_gradient" not in result.stdout.str()

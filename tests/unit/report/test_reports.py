@@ -1,0 +1,159 @@
+"""Reports say the same to a terminal, a file and a CI server."""
+
+import io
+import json
+from dataclasses import replace
+from importlib import resources
+from xml.etree import ElementTree
+
+import pytest
+from json_schema import errors
+
+from pullback.check.finding import Finding, Report
+from pullback.report import github, junit, terminal
+from pullback.report import json as report_json
+from pullback.report.entry import Entry, Run, from_plain, to_plain
+
+FAILURE = Finding(
+    "derivative",
+    "wrong",
+    "the gradient of `x` is 2 times the derivative, everywhere",
+    "constant-factor",
+    edit="divide by 2, then\nlook again: 50%",
+    where="`x`",
+    measured=1.0,
+    claimed=float("nan"),
+    reproducer="x0 = tf.constant([1.0])\n# seed 7",
+)
+TABLE = {"reverse": "yes", "forward": "refused"}
+RIGHT = Report("softplus", "right", (Finding("derivative", "right", "agrees"),), 1e-12, "autodiff", TABLE, 7)
+WRONG = Report("cube", "wrong", (FAILURE,), None, "differences", {"reverse": "no"}, 7)
+OPEN = Report(
+    "noisy", "undecided", (Finding("derivative", "undecided", "too rough", reason="noise"),), None, "", {}, 7
+)
+DECLARED = replace(RIGHT, name="quantise", intent="different on purpose: straight-through")
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    path = str(tmp_path / "train.py")
+    entries = [
+        Entry(report, "train.py", path, line, "float32[2]", 3)
+        for line, report in enumerate((RIGHT, WRONG, OPEN, DECLARED), 10)
+    ]
+    entries.append(replace(entries[0], signature="float32[2,2]"))
+    return Run(7, ("train.py",), entries, [], ["stopped after 3 s"])
+
+
+def test_entries_survive_the_way_between_processes(run):
+    for entry in run.entries:
+        again = from_plain(json.loads(json.dumps(to_plain(entry), allow_nan=False)))
+        assert to_plain(again) == to_plain(entry)
+    assert again == run.entries[-1]
+
+
+def test_plain_text_has_a_row_a_rule_and_a_block_a_failure(run):
+    text = terminal.plain(run)
+    table, *_ = text.split("\n\n")
+    assert [line.split()[0] for line in table.splitlines()[2:]] == ["softplus", "cube", "noisy", "quantise"]
+    assert "wrong: constant-factor" in table
+    assert "as declared" in table
+    assert "undecided: noise" in table
+    assert "all but forward (refused)" in table
+    for said in (
+        "cube (train.py:11): wrong at float32[2]",
+        "the gradient of `x` is 2 times the derivative",
+        "measured 1, claimed nan",
+        "divide by 2",
+        "x0 = tf.constant([1.0])",
+        "4 rules: 1 right, 1 as declared, 1 wrong, 1 undecided; seed 7",
+    ):
+        assert said in text
+
+
+def test_a_stream_that_is_no_terminal_gets_plain_text(run):
+    stream = io.StringIO()
+    terminal.show(run, stream)
+    assert stream.getvalue() == terminal.plain(run) + "\n"
+
+
+def test_a_poor_encoding_does_not_break_the_report(run):
+    data = io.BytesIO()
+    run.entries[1] = replace(run.entries[1], signature="λ × ∂")
+    stream = io.TextIOWrapper(data, encoding="ascii")
+    terminal.show(run, stream)
+    assert b"? ? ?" in data.getvalue()
+
+
+def test_a_terminal_gets_a_table_with_the_same_words(run):
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    long = "x0 = tf.constant([" + ", ".join(["1.0"] * 60) + "])"
+    report = replace(WRONG, findings=(replace(FAILURE, reproducer=long),))
+    run.entries[1] = replace(run.entries[1], report=report)
+    stream = Terminal()
+    terminal.show(run, stream)
+    for said in ("softplus", "constant-factor", "seed 7"):
+        assert said in stream.getvalue()
+    # code pastes: no border, no break
+    assert f"    {long}\n" in stream.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("names", "problems", "strict", "code"),
+    [
+        (["softplus", "quantise"], [], True, 0),
+        (["softplus", "noisy"], [], False, 0),
+        (["softplus", "noisy"], [], True, 1),
+        (["softplus", "cube"], [], False, 1),
+        (["cube"], ["it crashed"], False, 2),
+        ([], ["gone.py does not exist"], False, 2),
+    ],
+)
+def test_exit_codes(run, names, problems, strict, code):
+    run.entries = [e for e in run.entries if e.report.name in names]
+    run.problems = problems
+    assert run.exit_code(strict=strict) == code
+
+
+def schema():
+    return json.loads((resources.files("pullback.report") / "schema.json").read_text(encoding="utf-8"))
+
+
+def test_json_follows_its_schema(run):
+    data = json.loads(report_json.dumps(run))
+    assert errors(data, schema()) == []
+    assert data["rules"][1]["findings"][0]["claimed"] == "nan"
+    assert data["exit_code"] == 1
+
+
+def test_the_schema_refuses_what_it_does_not_know(run):
+    data = json.loads(report_json.dumps(run))
+    data["rules"][0]["surprise"] = 1
+    del data["rules"][1]["verdict"]
+    data["exit_code"] = 7
+    assert len(errors(data, schema())) == 3
+
+
+def test_junit_has_a_case_a_rule(run):
+    run.problems = ["train.py crashed \x1b[0m \0"]
+    suite = ElementTree.fromstring(junit.dumps(run)).find("testsuite")
+    assert suite.attrib["tests"] == "5"
+    assert [suite.attrib[name] for name in ("failures", "errors", "skipped")] == ["1", "1", "1"]
+    failure = suite.find("testcase[@name='cube']/failure")
+    assert failure.attrib["type"] == "constant-factor"
+    assert "divide by 2" in failure.text
+    strict = ElementTree.fromstring(junit.dumps(run, strict=True)).find("testsuite")
+    assert strict.attrib["failures"] == "2"
+
+
+def test_github_lines_point_at_the_rule(run):
+    run.problems = ["100% gone"]
+    wrong, undecided, problem = github.lines(run)
+    assert wrong.startswith("::error file=train.py,line=11,title=cube%3A wrong (constant-factor)::")
+    assert wrong.endswith("divide by 2, then%0Alook again: 50%25")
+    assert undecided.startswith("::warning file=train.py,line=12,")
+    assert problem == "::error title=pullback check::100%25 gone"
