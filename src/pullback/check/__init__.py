@@ -1,4 +1,4 @@
-"""Check: prove a gradient right, or say what is wrong with it. Framework-free; returns data, prints nothing."""
+"""Check: prove a gradient right, or say what is wrong with it. Framework-free; prints nothing."""
 
 import sys
 from types import ModuleType

@@ -90,7 +90,9 @@ def equation(problem: Problem, line: Line, v: Array, g: Array, *, noise: float, 
     # The claim is rounded too: to its own size, and after a cancellation to that of the outputs.
     used = v != 0
     rounding = 2 * scale + 8 * length(v[used] * problem.y[used])
-    hidden = 32 * problem.unit * float(np.linalg.norm(v)) / ladder_top(problem.unit)
+    # The same holds for the claim, whose rounding the direction multiplies.
+    reach = max(32 / ladder_top(problem.unit), 64 * float(np.abs(line.u).max(initial=0.0)))
+    hidden = problem.unit * float(np.linalg.norm(v)) * reach
     return Equation(measured, claimed, found.error + problem.unit * rounding, scale, found.reason, hidden)
 
 
