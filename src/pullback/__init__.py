@@ -1,6 +1,7 @@
 """Custom gradients you can trust: define, replace, wrap, check and see them."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING as _CHECKING_TYPES
+from typing import Any as _Any
 
 from pullback import errors
 from pullback.define import custom_gradient
@@ -8,7 +9,7 @@ from pullback.elementwise import elementwise, unbroadcast
 from pullback.example import example
 from pullback.rule import Intent, Rule
 
-if TYPE_CHECKING:
+if _CHECKING_TYPES:
     from pullback import testing
     from pullback.check.check import check
 
@@ -27,7 +28,7 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> _Any:
     # What only tests and tools need is imported when asked for. `check` is a package that can be called.
     if name in ("check", "testing"):
         import importlib

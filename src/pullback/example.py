@@ -21,6 +21,10 @@ def example(*args: Any, **kwargs: Any) -> Callable[[F], F]:
     A lone callable that needs no arguments makes them: it returns one argument, or a tuple of several. The
     mark may stand above or below `custom_gradient`, and more than once.
 
+    Args:
+        args: The positional arguments of one call, or one function that makes them.
+        kwargs: The keyword arguments of that call.
+
     Example:
         >>> import numpy as np, pullback as pb
         >>> @pb.example(np.ones(3), power=2)

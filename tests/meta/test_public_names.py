@@ -10,7 +10,17 @@ import pullback
 from pullback import errors
 
 ROOT = Path(__file__).parents[2]
-PUBLIC = ["Intent", "Rule", "custom_gradient", "elementwise", "errors", "unbroadcast"]
+PUBLIC = [
+    "Intent",
+    "Rule",
+    "check",
+    "custom_gradient",
+    "elementwise",
+    "errors",
+    "example",
+    "testing",
+    "unbroadcast",
+]
 FUNCTIONS = [name for name in PUBLIC if inspect.isfunction(getattr(pullback, name))]
 
 

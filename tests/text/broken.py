@@ -336,6 +336,21 @@ def forward_mode(x):
     forward.jvp(y)
 
 
+@pb.custom_gradient
+def sine(x):
+    def grad(dy):
+        return tf.cos(x)
+
+    return tf.sin(x), grad
+
+
+REPORT = pb.check(sine, tf.constant([0.5, -1.0, 2.0]), seed=1)
+
+
+def wrong_gradient(x):
+    REPORT.raise_if_wrong()
+
+
 class OtherTensor(np.ndarray):
     """Stands for the tensor of a second framework, until there is one."""
 
@@ -379,6 +394,7 @@ CASES = {
     "unsupported-input-dtype": (errors.UnsupportedInputError, unsupported_input_dtype),
     "second-order": (errors.SecondOrderError, second_order),
     "forward-mode": (errors.ForwardModeError, forward_mode),
+    "wrong-gradient": (errors.WrongGradientError, wrong_gradient),
     "host": (errors.HostError, host),
 }
 

@@ -19,8 +19,8 @@ class Settings:
     rtol: float | None = None
     probes: tuple[str, ...] | None = None
     own_points: bool = True
-    xla: bool = False
-    export: bool = False
+    xla: bool = True
+    export: bool = True
     # The unit roundoff of the dtype the user ships, when the check itself runs in a finer one.
     shipped: float = 2.0**-53
     confidence: float = field(default=5.0)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback import tree
+from pullback import hosts, tree
 from pullback.check.check import check_subject
 from pullback.check.finding import Finding, Report
 from pullback.check.settings import Settings
@@ -50,10 +50,9 @@ def entry_of(rule: Recorded, sample: Sample, *, target: str, settings: Settings)
 
 def report_of(rule: Recorded, sample: Sample, settings: Settings) -> Report:
     """Run the checker."""
-    from pullback.hosts.tensorflow.subject import subject as adapt
-
     args, kwargs = Sample([thaw(leaf) for leaf in sample.leaves], sample.structure).arguments()
-    subject = replace(adapt(rule.function, *args, **kwargs), name=rule.name)
+    host = hosts.among(tree.flatten([args, kwargs])[0], rule.name)
+    subject = replace(host.subject(rule.function, args, kwargs), name=rule.name)
     if rule.kind == "tf.grad_pass_through":
         subject = declared(subject, Intent("differs", reason="tf.grad_pass_through"))
     if rule.kind != "tf.custom_gradient":  # the function belongs to TensorFlow, the rule made of it does not
