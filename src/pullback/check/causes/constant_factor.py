@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from fractions import Fraction
 
 import numpy as np
 
@@ -25,9 +26,9 @@ def ratio_of(evidence: Evidence, place: int) -> float | None:
     return r if r and evidence.close(c, r * t, 10) else None
 
 
-def dictionary(evidence: Evidence) -> Iterator[tuple[float, str]]:
-    """List the factors that people forget, with their names."""
-    for value, name in (
+def dictionary(evidence: Evidence) -> Iterator[tuple[float, str, str]]:
+    """List the factors that people forget: the value, how it is written, where it comes from."""
+    for value, written in (
         (2.0, "2"),
         (3.0, "3"),
         (4.0, "4"),
@@ -41,26 +42,33 @@ def dictionary(evidence: Evidence) -> Iterator[tuple[float, str]]:
         (math.sqrt(math.pi), "√π"),
         (math.sqrt(2 * math.pi), "√(2π)"),
     ):
-        yield value, name
+        yield value, written, ""
     shapes = list(zip([evidence.name(p) for p in range(evidence.count)], evidence.problem.domain.shapes))
-    shapes += [("output", s) for s in evidence.problem.codomain.shapes]
+    shapes += [("the output", s) for s in evidence.problem.codomain.shapes]
     for name, shape in shapes:
         for axis, d in enumerate(shape):
             if d > 1:
-                yield float(d), f"{d}, the length of axis {axis} of {name}"
-                yield math.sqrt(d), f"√{d}, from the length of axis {axis} of {name}"
-                yield d - 1.0, f"{d - 1}, the length of axis {axis} of {name} less one"
-                yield d / (d - 1.0), f"{d}/{d - 1}, from the length of axis {axis} of {name}"
+                length = f"the length of axis {axis} of {name}"
+                yield float(d), f"{d}", length
+                yield math.sqrt(d), f"√{d}", f"from {length}"
+                yield d - 1.0, f"{d - 1}", f"{length} less one"
+                yield d / (d - 1.0), f"{d}/{d - 1}", f"from {length}"
         size = math.prod(shape)
-        yield float(size), f"{size}, the size of {name}"
+        yield float(size), f"{size}", f"the size of {name}"
 
 
 def named(evidence: Evidence, r: float) -> str:
     """Write a factor as a person would."""
-    for value, name in dictionary(evidence):
-        for candidate, text in ((value, name), (1 / value, f"1/({name})")):
+    minus = "-" if r < 0 else ""
+    for value, written, origin in dictionary(evidence):
+        plain = "/" not in written and "(" not in written
+        inverse = f"1/{written}" if plain else f"1/({written})"
+        for candidate, text in ((value, written), (1 / value, inverse)):
             if abs(abs(r) - candidate) <= 1e-4 * candidate and abs(candidate - 1) > 1e-6:
-                return ("-" if r < 0 else "") + text
+                return f"{minus}{text}" + (f" ({origin})" if origin else "")
+    fraction = Fraction(abs(r)).limit_denominator(12)
+    if fraction and abs(float(fraction) - abs(r)) < 1e-5 * abs(r):
+        return f"{minus}{fraction}"
     return f"{r:.6g}"
 
 
