@@ -1,6 +1,7 @@
 """Example arguments, kept on the function they belong to: what `pullback check mylib:f` checks it at.
 
-The mark must survive whatever decorator stands above or below it, so it is read along `__wrapped__`.
+The mark must survive whatever decorator stands above or below it, so it is read along rules and
+`__wrapped__`.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from pullback.errors import DefinitionError
+from pullback.rule import Rule
 
 F = TypeVar("F", bound=Callable[..., Any])
 MARK = "__pullback_examples__"
@@ -59,8 +61,12 @@ def example(*args: Any, **kwargs: Any) -> Callable[[F], F]:
 
 def examples_of(function: Any) -> list[tuple[tuple[Any, ...], dict[str, Any]]]:
     """List the examples of a function, made where a maker was given."""
-    while not hasattr(function, MARK) and hasattr(function, "__wrapped__"):
-        function = function.__wrapped__
+    while not hasattr(function, MARK):
+        rule = getattr(function, "rule", None)
+        inner = rule.body if isinstance(rule, Rule) else getattr(function, "__wrapped__", None)
+        if inner is None:
+            break
+        function = inner
     return [_made(args, kwargs) for args, kwargs in getattr(function, MARK, ())]
 
 

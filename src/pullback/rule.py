@@ -116,6 +116,12 @@ class Rule:
         return f"<rule {' · '.join(parts)}>"
 
 
+def written(function: Any) -> Any:
+    """Give the function that the user wrote, behind a rule or a decorator."""
+    rule = getattr(function, "rule", None)
+    return rule.function if isinstance(rule, Rule) else inspect.unwrap(function)
+
+
 def at(name: str, source: str) -> str:
     """Name a function and where it stands."""
     return f"{name} ({source})" if source else name

@@ -15,7 +15,7 @@ from typing import Any
 from pullback.record.recorder import place_of
 from pullback.record.sample import Recorded
 from pullback.record.tensorflow import own_rule
-from pullback.rule import Rule
+from pullback.rule import Rule, written
 
 SKIPPED = ("__main__.py", "setup.py")
 MAKERS = {"custom_gradient", "grad_pass_through", "recompute_grad"}
@@ -88,7 +88,7 @@ def rules_of(module: ModuleType, *, everything: bool = False) -> Iterator[Record
 
 def is_method(rule: Recorded) -> bool:
     """Tell whether a rule was written in the body of a class, and waits for an instance."""
-    function = inspect.unwrap(rule.function)
+    function = written(rule.function)
     outer = str(getattr(function, "__qualname__", "")).rpartition(".")[0]
     if not outer or outer.endswith("<locals>"):
         return False

@@ -6,7 +6,6 @@ here is kept for the report and never raised.
 
 from __future__ import annotations
 
-import inspect
 import os
 import threading
 from collections.abc import Callable
@@ -15,6 +14,7 @@ from typing import Any
 from pullback import tree
 from pullback.record import store
 from pullback.record.sample import Recorded, Sample
+from pullback.rule import written
 
 OWN = ("pullback.", "tensorflow.", "keras.", "tf_keras.")
 
@@ -104,11 +104,11 @@ class Recorder:
 
 def identity(body: Any) -> Any:
     """Name the code that runs: rules made anew in every call of a factory share it."""
-    function = inspect.unwrap(getattr(body, "__func__", body))
+    function = written(getattr(body, "__func__", body))
     return getattr(function, "__code__", None) or id(function)
 
 
 def place_of(body: Any) -> tuple[str, int]:
     """Give the file and line of a function, or nothing when it has no Python source."""
-    code = getattr(inspect.unwrap(getattr(body, "__func__", body)), "__code__", None)
+    code = getattr(written(getattr(body, "__func__", body)), "__code__", None)
     return ("", 0) if code is None else (os.path.abspath(code.co_filename), code.co_firstlineno)

@@ -7,9 +7,8 @@ fixed. The trainable variables of a Keras layer are inputs too.
 
 from __future__ import annotations
 
-import contextlib
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -20,64 +19,23 @@ from pullback.check.subject import Array, Arrays, Cotangents, Subject
 from pullback.errors import NoTensorError
 from pullback.hosts.tensorflow.bypass import bypassed
 from pullback.hosts.tensorflow.export import survives_export
+from pullback.hosts.tensorflow.leaves import (
+    array_of,
+    array_or_none,
+    captured_by,
+    is_number_list,
+    is_tensor,
+    paths_of,
+    quiet,
+    tensor_of,
+    variable_of,
+)
 from pullback.rule import EXACT, Rule, source_of
 
 
 def subject(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Subject:
     """Adapt a TensorFlow callable and its example arguments."""
     return _Adapter(function, args, kwargs).subject()
-
-
-def _is_number_list(value: Any) -> bool:
-    leaves = tf.nest.flatten(value)
-    return (
-        isinstance(value, list)
-        and bool(leaves)
-        and all(isinstance(v, (int, float, complex)) and not isinstance(v, bool) for v in leaves)
-        and any(not isinstance(v, int) for v in leaves)
-    )
-
-
-def _is_tensor(leaf: Any) -> bool:
-    if isinstance(leaf, (np.ndarray, np.generic)):
-        return leaf.dtype.kind not in "OSU"
-    return tf.is_tensor(leaf) or isinstance(leaf, tf.Variable) or _keras_variable(leaf)
-
-
-def _keras_variable(leaf: Any) -> bool:
-    return type(leaf).__module__.startswith("keras") and hasattr(leaf, "assign") and hasattr(leaf, "value")
-
-
-def _tensor(leaf: Any) -> tf.Tensor:
-    if isinstance(leaf, (tf.SparseTensor, tf.RaggedTensor)):
-        raise NoTensorError(f"a {type(leaf).__name__} has no flat array of entries to move; pass its values")
-    return tf.convert_to_tensor(leaf)
-
-
-def _variable(leaf: Any) -> tf.Variable:
-    return leaf.value if _keras_variable(leaf) else leaf
-
-
-def _array(value: Any) -> Array:
-    if isinstance(value, tf.IndexedSlices):
-        value = tf.convert_to_tensor(value)
-    return np.asarray(value.numpy() if hasattr(value, "numpy") else value)
-
-
-def _optional(value: Any) -> Array | None:
-    return None if value is None else _array(value)
-
-
-@contextlib.contextmanager
-def quiet() -> Iterator[None]:
-    """Keep TensorFlow's log from advising on retracing: the checker compiles many functions once each."""
-    logger = tf.get_logger()
-    level = logger.level
-    logger.setLevel("ERROR")
-    try:
-        yield
-    finally:
-        logger.setLevel(level)
 
 
 def outputs_of(returned: Any) -> Any:
@@ -88,22 +46,22 @@ def outputs_of(returned: Any) -> Any:
 
 class _Adapter:
     def __init__(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        args = tuple(np.asarray(a) if _is_number_list(a) else a for a in args)
+        args = tuple(np.asarray(a) if is_number_list(a) else a for a in args)
         self.function = function
         self.rule: Rule | None = (
             getattr(function, "rule", None) if isinstance(getattr(function, "rule", None), Rule) else None
         )
         self.structure = (args, kwargs)
         leaves = tf.nest.flatten(self.structure)
-        if not any(map(_is_tensor, leaves)):  # a number is an input if nothing else is one
+        if not any(map(is_tensor, leaves)):  # a number is an input if nothing else is one
             leaves = [tf.constant(leaf) if isinstance(leaf, (float, complex)) else leaf for leaf in leaves]
         self.leaves = leaves
-        self.slots = [i for i, leaf in enumerate(leaves) if _is_tensor(leaf)]
-        self.tensors = [_tensor(leaves[i]) for i in self.slots]
+        self.slots = [i for i, leaf in enumerate(leaves) if is_tensor(leaf)]
+        self.tensors = [tensor_of(leaves[i]) for i in self.slots]
         self.variables: list[tf.Variable] = []
         if hasattr(function, "trainable_variables"):
             function(*args, **kwargs)  # builds the weights
-            self.variables = [_variable(v) for v in function.trainable_variables]
+            self.variables = [variable_of(v) for v in function.trainable_variables]
         if not self.tensors and not self.variables:
             raise NoTensorError(
                 f"{self.name}: no argument is a tensor or an array; there is nothing to differentiate"
@@ -128,9 +86,11 @@ class _Adapter:
         except (TypeError, ValueError):
             tops = []
         for i, value in enumerate(args):
-            labels += _paths(tops[i] if i < len(tops) and len(tops) >= len(args) else f"argument {i}", value)
+            labels += paths_of(
+                tops[i] if i < len(tops) and len(tops) >= len(args) else f"argument {i}", value
+            )
         for key in sorted(kwargs):
-            labels += _paths(key, kwargs[key])
+            labels += paths_of(key, kwargs[key])
         chosen = [labels[i] for i in self.slots]
         return tuple(chosen + [str(getattr(v, "name", "variable")).split(":")[0] for v in self.variables])
 
@@ -159,7 +119,7 @@ class _Adapter:
 
     def forward(self, function: Callable[..., Any]) -> Callable[[Arrays], Arrays]:
         def forward(inputs: Arrays) -> Arrays:
-            return tuple(_array(o) for o in self.call(function, self.split(inputs)))
+            return tuple(array_of(o) for o in self.call(function, self.split(inputs)))
 
         return forward
 
@@ -174,7 +134,7 @@ class _Adapter:
             found = iter(
                 tape.gradient(outputs, sources, output_gradients=[tf.constant(c) for c in cotangents])
             )
-            return tuple(_optional(next(found)) if d else None for d in self.differentiable)
+            return tuple(array_or_none(next(found)) if d else None for d in self.differentiable)
 
         return pullback
 
@@ -202,8 +162,8 @@ class _Adapter:
             total = tf.add_n(terms) if terms else tf.constant(0.0, tf.float64)
         found = outer.gradient(total, sources + cots)
         first = iter(found[: len(sources)])
-        by_input = tuple(_optional(next(first)) if d else None for d in self.differentiable)
-        return by_input, tuple(_optional(g) for g in found[len(sources) :])
+        by_input = tuple(array_or_none(next(first)) if d else None for d in self.differentiable)
+        return by_input, tuple(array_or_none(g) for g in found[len(sources) :])
 
     def pushforward(self, inputs: Arrays, tangents: Arrays) -> Cotangents:
         tensors = self.split(inputs)
@@ -214,7 +174,7 @@ class _Adapter:
             raise TypeError("TensorFlow's forward mode takes floating tensors only")
         with tf.autodiff.ForwardAccumulator([p for p, _ in pairs], [t for _, t in pairs]) as accumulator:
             outputs = self.call(self.function, tensors)
-        return tuple(_optional(accumulator.jvp(o)) for o in outputs)
+        return tuple(array_or_none(accumulator.jvp(o)) for o in outputs)
 
     def jacobian(self, inputs: Arrays) -> tuple[tuple[Array | None, ...], ...]:
         tensors = self.split(inputs)
@@ -226,7 +186,7 @@ class _Adapter:
         for output in outputs:
             with quiet():
                 found = iter(tape.jacobian(output, sources))
-            rows.append(tuple(_optional(next(found)) if d else None for d in self.differentiable))
+            rows.append(tuple(array_or_none(next(found)) if d else None for d in self.differentiable))
         return tuple(rows)
 
     # variants
@@ -250,12 +210,12 @@ class _Adapter:
 
         def forward(inputs: Arrays) -> Arrays:
             with quiet():
-                return tuple(_array(o) for o in traced(self.split(inputs)))
+                return tuple(array_of(o) for o in traced(self.split(inputs)))
 
         def pullback(inputs: Arrays, cotangents: Arrays) -> Cotangents:
             with quiet():
                 found = iter(traced_grads(self.split(inputs), [tf.constant(c) for c in cotangents]))
-            return tuple(_optional(next(found)) if d else None for d in self.differentiable)
+            return tuple(array_or_none(next(found)) if d else None for d in self.differentiable)
 
         return forward, pullback
 
@@ -291,9 +251,9 @@ class _Adapter:
         wide = {"float64": tf.complex128, "float32": tf.complex64}.get(name)
 
         def cast(leaf: Any) -> Any:
-            if not _is_tensor(leaf):
+            if not is_tensor(leaf):
                 return leaf
-            tensor = _tensor(leaf)
+            tensor = tensor_of(leaf)
             if tensor.dtype.is_floating:
                 return tf.cast(tensor, real)
             if tensor.dtype.is_complex:
@@ -307,7 +267,7 @@ class _Adapter:
             other = subject(self.function, *args, **kwargs)
             outputs = other.forward(other.inputs)
             other.pullback(other.inputs, outputs)  # a pullback may be written for one dtype
-            expected = self.forward(self.function)(tuple(_array(t) for t in self.tensors))
+            expected = self.forward(self.function)(tuple(array_of(t) for t in self.tensors))
         except Exception:  # the function may refuse another dtype in any way it likes
             return None
         if [o.shape for o in outputs] != [o.shape for o in expected]:
@@ -360,13 +320,13 @@ class _Adapter:
                 flat = [flat[i] for i in self.slots]
             if len(flat) != len(self.slots):
                 raise ValueError("the cotangents cannot be matched to the inputs")
-            return tuple(_optional(g) if d else None for g, d in zip(flat, self.differentiable))
+            return tuple(array_or_none(g) if d else None for g, d in zip(flat, self.differentiable))
 
         return pullback
 
     def subject(self) -> Subject:
         """Put it together."""
-        inputs = tuple(_array(t) for t in self.sources(self.tensors))
+        inputs = tuple(array_of(t) for t in self.sources(self.tensors))
         self.differentiable = tuple(is_real_or_complex(a.dtype) for a in inputs)
         body, is_rule = self.bodies()
         intent = self.rule.intent if self.rule is not None else EXACT
@@ -394,30 +354,10 @@ class _Adapter:
             is_rule=is_rule,
             is_builtin=str(getattr(self.function, "__module__", "")).startswith(("tensorflow", "keras")),
             forward_mode_claimed=self.rule is not None,
-            captured=_captured(self.function),
+            captured=captured_by(self.function),
             source=self.rule.source
             if self.rule is not None
             else source_of(self.function)
             if inspect.isroutine(self.function)
             else "",
         )
-
-
-def _paths(label: str, value: Any) -> list[str]:
-    flat = tf.nest.flatten_with_tuple_paths(value) if hasattr(tf.nest, "flatten_with_tuple_paths") else None
-    if flat is None:
-        count = len(tf.nest.flatten(value))
-        return [label] if not tf.nest.is_nested(value) else [f"{label}[{i}]" for i in range(count)]
-    return [label + "".join(f"[{p!r}]" for p in path) for path, _ in flat]
-
-
-def _captured(function: Any) -> tuple[str, ...]:
-    try:
-        cells = inspect.getclosurevars(inspect.unwrap(function)).nonlocals
-    except (TypeError, ValueError):
-        return ()
-    return tuple(
-        name
-        for name, value in cells.items()
-        if tf.is_tensor(value) and (value.dtype.is_floating or value.dtype.is_complex)
-    )

@@ -1,0 +1,20 @@
+"""Rules are told apart by what the user wrote, not by the wrapper around it."""
+
+import pullback as pb
+from pullback.record.recorder import identity, place_of
+
+
+@pb.custom_gradient
+def first(x):
+    return x, lambda dy: dy
+
+
+@pb.custom_gradient(differs="another")
+def second(x):
+    return x, lambda dy: dy
+
+
+def test_two_rules_are_two():
+    assert identity(first) != identity(second)
+    assert place_of(first) != place_of(second)
+    assert place_of(first)[0] == __file__
