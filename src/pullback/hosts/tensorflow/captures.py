@@ -48,7 +48,7 @@ class Ear:
         self._met: list[Any] = []
         self.random = False
 
-    def __call__(self, op_type: str, inputs: Any, attrs: Any, outputs: Any, *_: Any, **__: Any) -> None:
+    def __call__(self, op_type: str, inputs: Any, attrs: Any, outputs: Any, *_: Any, **__: Any) -> Any:
         if "Random" in op_type and not op_type.startswith("Stateless"):
             self.random = True
         for tensor in inputs:
@@ -60,6 +60,7 @@ class Ear:
                 self.keep.append(tensor)
             else:  # a graph takes a small tensor from outside as a constant of its own
                 self._meet(tensor)
+        return outputs  # the next callback sees them, and may replace them
 
     def _meet(self, tensor: Any) -> None:
         self.inside.add(id(tensor))
