@@ -183,8 +183,8 @@ class Arrays(Protocol):
     def trail(self, x: Tensor, like: Tensor) -> Tensor:
         """Add axes of length one behind the last, up to the rank of another tensor."""
 
-    def report(self, bad: Tensor, text: str, counter: Any) -> None:
-        """Add the number of places in `bad` to a counter, or say it."""
+    def report(self, bad: Tensor, text: str, counter: Any, result: Tensor) -> Tensor:
+        """Add the number of places in `bad` to a counter, or say it; give the result back."""
 
 
 class Host(Protocol):

@@ -24,8 +24,8 @@ def _finite(x: Any, counter: Counter | None, label: str) -> Any:
     def grad(dy: Any) -> Any:
         good = xp.isfinite(dy)
         text = f"pullback: finite_gradient set NaN or inf in the gradient of {label or 'a value'} to zero"
-        xp.report(~good, text, None if counter is None else counter.variable)
-        return {"x": xp.where(good, dy, xp.zeros_like(dy))}
+        kept = xp.where(good, dy, xp.zeros_like(dy))
+        return {"x": xp.report(~good, text, None if counter is None else counter.variable, kept)}
 
     return x, grad
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from pullback import hosts
-from pullback.elementwise import elementwise
+from pullback.define import custom_gradient
 from pullback.hosts.base import Arrays
 from pullback.replace.option import require_number, require_word
 from pullback.replace.slopes import SLOPES
@@ -33,11 +33,8 @@ def smooth_heaviside(x: Any, *, slope: str = "sigmoid", sharpness: Any = None) -
     return SLOPES[slope].step(_arrays(x, "heaviside"), x, _chosen("heaviside", slope, sharpness))
 
 
-def _heaviside_slope(x: Any, *, slope: str = "sigmoid", sharpness: Any = None) -> Any:
-    return SLOPES[slope].slope(_arrays(x, "heaviside"), x, _chosen("heaviside", slope, sharpness))
-
-
-def _heaviside(x: Any, *, slope: str = "sigmoid", sharpness: Any = None) -> Any:
+@custom_gradient(like=smooth_heaviside)
+def heaviside(x: Any, *, slope: str = "sigmoid", sharpness: Any = None) -> Any:
     """Give 1 where a value is not negative and 0 elsewhere, with a slope to train by.
 
     The slopes, with t = sharpness · x: `"sigmoid"` k·σ(t)·(1−σ(t)), `"arctan"` k/2 / (1 + (πt/2)²),
@@ -57,24 +54,26 @@ def _heaviside(x: Any, *, slope: str = "sigmoid", sharpness: Any = None) -> Any:
     Do not use it where a smooth sigmoid would do: its gradient is not that of its value.
     """
     xp = _arrays(x, "heaviside")
-    _chosen("heaviside", slope, sharpness)
-    return xp.cast(x >= 0, x)
+    k = _chosen("heaviside", slope, sharpness)
+
+    def grad(dy: Any) -> Any:
+        return {"x": dy * SLOPES[slope].slope(xp, x, k)}
+
+    return xp.cast(x >= 0, x), grad
 
 
 def smooth_sign(x: Any, *, slope: str = "straight_through", sharpness: Any = None) -> Any:
     """Climb from −1 to 1 smoothly: the function whose derivative `sign` has."""
     k = _chosen("sign", slope, sharpness)
-    height = 1 if slope == "straight_through" else 2
-    return height * SLOPES[slope].step(_arrays(x, "sign"), x, k)
+    return _height(slope) * SLOPES[slope].step(_arrays(x, "sign"), x, k)
 
 
-def _sign_slope(x: Any, *, slope: str = "straight_through", sharpness: Any = None) -> Any:
-    k = _chosen("sign", slope, sharpness)
-    height = 1 if slope == "straight_through" else 2
-    return height * SLOPES[slope].slope(_arrays(x, "sign"), x, k)
+def _height(slope: str) -> int:
+    return 1 if slope == "straight_through" else 2
 
 
-def _sign(x: Any, *, slope: str = "straight_through", sharpness: Any = None) -> Any:
+@custom_gradient(like=smooth_sign)
+def sign(x: Any, *, slope: str = "straight_through", sharpness: Any = None) -> Any:
     """Give the sign of a value, with a slope to train by, as binary networks need it.
 
     The slopes are twice those of `heaviside`, since the step is twice as high; `"straight_through"` stays 1.
@@ -92,8 +91,13 @@ def _sign(x: Any, *, slope: str = "straight_through", sharpness: Any = None) -> 
 
     Do not use it for the sign inside a formula: there the derivative is zero, and `tf.sign` has it.
     """
-    _chosen("sign", slope, sharpness)
-    return _arrays(x, "sign").sign(x)
+    xp = _arrays(x, "sign")
+    k = _chosen("sign", slope, sharpness)
+
+    def grad(dy: Any) -> Any:
+        return {"x": dy * _height(slope) * SLOPES[slope].slope(xp, x, k)}
+
+    return xp.sign(x), grad
 
 
 def smooth_round(x: Any, *, slope: str = "straight_through", sharpness: Any = None) -> Any:
@@ -106,12 +110,8 @@ def smooth_round(x: Any, *, slope: str = "straight_through", sharpness: Any = No
     return below + SLOPES[slope].step(xp, x - below - 0.5, k)
 
 
-def _round_slope(x: Any, *, slope: str = "straight_through", sharpness: Any = None) -> Any:
-    xp = _arrays(x, "round")
-    return SLOPES[slope].slope(xp, x - xp.stop(xp.floor(x)) - 0.5, _chosen("round", slope, sharpness))
-
-
-def _round(x: Any, *, slope: str = "straight_through", sharpness: Any = None) -> Any:
+@custom_gradient(like=smooth_round)
+def round(x: Any, *, slope: str = "straight_through", sharpness: Any = None) -> Any:
     """Round to the nearest integer, with a slope to train by, as quantisers need it.
 
     Any slope but `"straight_through"` is centred on the step between two integers. Second order and forward
@@ -129,13 +129,11 @@ def _round(x: Any, *, slope: str = "straight_through", sharpness: Any = None) ->
 
     Do not use it to round a result: nobody trains through that.
     """
-    _chosen("round", slope, sharpness)
-    return _arrays(x, "round").round(x)
+    xp = _arrays(x, "round")
+    k = _chosen("round", slope, sharpness)
 
+    def grad(dy: Any) -> Any:
+        within = x - xp.stop(xp.floor(x)) - 0.5
+        return {"x": dy * SLOPES[slope].slope(xp, within, k)}
 
-for _name, _function in (("heaviside", _heaviside), ("sign", _sign), ("round", _round)):
-    _function.__name__ = _function.__qualname__ = _name
-
-heaviside = elementwise(_heaviside, _heaviside_slope, like=smooth_heaviside)
-sign = elementwise(_sign, _sign_slope, like=smooth_sign)
-round = elementwise(_round, _round_slope, like=smooth_round)
+    return xp.round(x), grad

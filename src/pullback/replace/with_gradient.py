@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -13,6 +14,7 @@ from pullback.errors import GradSignatureError
 from pullback.hosts.base import Function, Tensor
 from pullback.replace.function import name_of, require_functions, rule_of, where_of
 from pullback.replace.graft import Graft, values_of
+from pullback.rule import Rule
 
 
 def with_gradient(
@@ -27,7 +29,8 @@ def with_gradient(
     Args:
         f: Any callable: a function, a `tf.function`, a layer, a function of a loaded model.
         grad: Gives one cotangent per tensor argument of `f`. It is handed what it names: first one cotangent
-            per output, then arguments of `f` by their names, or all of them by position; `output`.
+            per output, then arguments of `f` by their names, or all of them by position; `output`; and
+            `variables`, if it gives the gradients of captured variables too: `return dx, [dv]`.
         like: The function whose derivative this gradient is, when it is not that of `f`.
         differs: Why the gradient is another one on purpose.
 
@@ -41,11 +44,13 @@ def with_gradient(
     """
     require_functions("with_gradient", "pb.with_gradient(f, grad)", f=f, grad=grad)
     rule = rule_of(f, intent_of(where_of(f), like, differs))
+    if any(parameter.name == "variables" for parameter in _parameters(grad)):
+        return function_of(dataclasses.replace(rule, body=_body(f, grad, rule)))
 
     def pull(graft: Graft, tensors: Sequence[Tensor], cotangents: Sequence[Tensor]) -> list[Any]:
         def output() -> Any:
             # Not the bare value: its own derivative is the one that is being defined here.
-            return graft.call.result(graft.host.apply(graft, list(tensors)))
+            return graft.call.result(graft.again(tensors))
 
         # What reaches the values goes on to the variables of `f`, and to nothing else.
         return [*cotangents, *pulled(grad, graft.call, tensors[graft.count :], cotangents, output)]
@@ -55,6 +60,26 @@ def with_gradient(
         return call.host.apply(Graft(call, len(values), pull), values + call.tensors)
 
     return function_of(rule, apply)
+
+
+def _body(f: Function, grad: Function, rule: Rule) -> Function:
+    """Make the body of a rule whose `grad` answers for the captured variables too."""
+
+    def body(*args: Any, **kwargs: Any) -> Any:
+        call = Call(rule, args, kwargs)
+        outputs = call.host.run(f, args, kwargs, rule.where)
+        leaves, call.output_tree = tree.flatten(outputs)
+        call.statics, _ = contract.tensor_outputs(leaves, call.host, rule, call.tensors)
+
+        def pull(*dys: Any, variables: Any = ()) -> Any:
+            given, named = _arguments(grad, call, call.tensors, list(dys), lambda: outputs)
+            returned = call.host.run(grad, given, {**named, "variables": variables}, rule.where)
+            return returned if variables else returned[0]
+
+        return outputs, pull
+
+    body.__wrapped__ = f  # type: ignore[attr-defined]
+    return body
 
 
 def pulled(
@@ -85,9 +110,8 @@ def _arguments(
     wanted: dict[str, Any] = {}
     if any(p.name == "output" for p in takes):
         wanted["output"] = output()
-    places = [
-        p for p in takes if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) and p.name != "output"
-    ]
+    positional = [p for p in takes if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    places = [p for p in positional if p.name not in ("output", "variables")]
     wanted |= {p.name: known[p.name] for p in takes if p.kind is p.KEYWORD_ONLY and p.name in known}
     if any(p.kind is p.VAR_POSITIONAL for p in takes):
         return [*dys, *args], wanted | {n: v for n, v in kwargs.items() if n in wanted}

@@ -69,15 +69,19 @@ def trail(x: Any, like: Any) -> Any:
     return tf.reshape(x, tf.concat([tf.shape(x), ones], 0))
 
 
-def report(bad: Any, text: str, counter: Any) -> None:
+def report(bad: Any, text: str, counter: Any, result: Any) -> Any:
     """Add the number of places in `bad` to a counter; without one, say it on stderr in eager mode.
 
-    A graph says nothing by itself: XLA compiles no print, and a graph does not know who will compile it.
+    Gives the result, which waits for the counter: a backward graph is run for its results only. A graph says
+    nothing by itself: XLA compiles no print, and a graph does not know who will compile it.
     """
     if counter is None and not tf.executing_eagerly():
-        return
+        return result
     count = tf.math.count_nonzero(bad)
     if counter is not None:
-        counter.assign_add(tf.cast(count, counter.dtype))
-    elif count:
+        added = counter.assign_add(tf.cast(count, counter.dtype), read_value=False)
+        with tf.control_dependencies([] if added is None else [added]):
+            return tf.identity(result)
+    if count:
         print(f"{text}: {int(count)} of {int(tf.size(bad))} values", file=sys.stderr)
+    return result
