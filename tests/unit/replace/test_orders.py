@@ -63,12 +63,10 @@ def test_a_linear_one_pushes_tangents_forward_and_has_no_second_derivative(name,
     np.testing.assert_array_equal(second(f, X), [0, 0, 0])
 
 
-@pytest.mark.parametrize("name", LINEAR)
+@pytest.mark.parametrize("name", [name for name in LINEAR if name != "straight through"])
 def test_the_second_derivative_around_it_is_scaled_too(name, wrap):
     """∂/∂x of r(x)³: the rule acts once on the first derivative and twice on the second."""
     f, factor = LINEAR[name]
-    if name == "straight through":
-        pytest.skip("its value is not x")
 
     def slope(x):
         with tf.GradientTape() as tape:

@@ -22,6 +22,13 @@ def places(op: Any, kinds: Collection[str]) -> bool:
     )
 
 
+def shared(op: Any, kinds: Collection[str]) -> bool:
+    """Tell whether places are inside a function that others may call too; a branch has no other caller."""
+    if op.type in _CALLS:
+        return places(op, kinds)
+    return any(shared(inner, kinds) for body in _called(op) for inner in body.get_operations())
+
+
 def _called(op: Any) -> list[Any]:
     """List the graphs of the functions that an operation calls."""
     found = []

@@ -18,7 +18,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from pullback.errors import OverrideError
+from pullback.errors import ForwardModeError, OverrideError
 from pullback.hosts.tensorflow import autograph, eager, graph, inline, kinds, recording
 
 _TRACED = (tf.types.experimental.GenericFunction, tf.types.experimental.ConcreteFunction)
@@ -85,7 +85,7 @@ class Overriding:
 
     def _calls_with_places(self) -> bool:
         assert self._graph is not None
-        return any(inline.places(op, self.operations) for op in self._graph.get_operations()[self._before :])
+        return any(inline.shared(op, self.operations) for op in self._graph.get_operations()[self._before :])
 
     # ── operations ───────────────────────────────────────────────────────────────────────────────────────
 
@@ -94,7 +94,10 @@ class Overriding:
     ) -> Any:
         if not self._is_ours(graph) or outputs is None:
             return outputs
-        if graph is None and op_type.startswith(("__inference_", "__forward_")):
+        op_type = tf.compat.as_str(op_type)
+        if "__jvp_" in op_type:  # TensorFlow's own way to push a tangent through an operation
+            return outputs
+        if op_type.startswith(("__inference_", "__forward_")):
             raise _function_called()
         return self.replace(op_type, inputs, outputs)
 
@@ -113,6 +116,8 @@ class Overriding:
         pull = place.ran(outputs)
         inputs = list(inputs)
         if tf.executing_eagerly():
+            if any(map(recording.has_tangent, outputs)):  # an accumulator keeps the first tangent it was told
+                raise _pushed(place.where)
             backward = eager.Backward(place, inputs, [], pull)
             recording.record_operation(place.name, list(outputs), inputs, backward, backward.forward)
             return list(outputs)
@@ -145,6 +150,17 @@ class Overriding:
                 self.replaced[kinds.name(kind)] += 1
                 return self.gradients[kind]
         return None
+
+
+def _pushed(where: str) -> ForwardModeError:
+    error: ForwardModeError = ForwardModeError.about(
+        where,
+        found="forward mode was asked for inside the context, in eager mode",
+        expected="reverse mode, or an overridden function",
+        why="the tangent of the operation itself is known by then",
+        fix="f = pb.override(f, {…})   # and push tangents through that",
+    )
+    return error
 
 
 def _function_called() -> OverrideError:
