@@ -11,6 +11,8 @@ import inspect
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from pullback import contract, hosts, tree
 from pullback.call import Call
 from pullback.errors import OverrideError
@@ -102,22 +104,38 @@ class Place(Derived):
             self.call.output_tree = None
         else:
             self.call.output_tree = tree.flatten(tuple(self.outputs))[1]
-        return PlacePullback(self)
+        return PlacePullback(self, self.call.tensors)
 
     def forward(self, tensors: Sequence[Tensor]) -> tuple[list[Tensor], Pullback]:
-        return self.outputs, PlacePullback(self, tensors)
+        outputs = self.outputs
+        if not all(a is b for a, b in zip(tensors, self.call.tensors)):
+            outputs = [self._stand_in(output) for output in outputs]  # asked whether the gradient is linear
+        return outputs, PlacePullback(self, tensors, outputs)
+
+    def _stand_in(self, output: Tensor) -> Tensor:
+        """Make a value of an output's shape: the operation itself cannot be run again on other inputs."""
+        shape = [3 if length is None else length for length in self.host.spec(output).shape or (3,)]
+        value = self.host.tensor(np.full(shape, 0.7, np.float32), where=self.where, argument="output")
+        return self.host.arrays.cast(value, output)
 
 
 class PlacePullback:
     """Run the user's gradient at one place."""
 
-    def __init__(self, place: Place, inputs: Sequence[Tensor] | None = None) -> None:
+    def __init__(
+        self, place: Place, inputs: Sequence[Tensor], outputs: Sequence[Tensor] | None = None
+    ) -> None:
         self.place = place
-        self.inputs = place.call.tensors if inputs is None else inputs
+        self.inputs = inputs
+        self._outputs = outputs
+
+    @property
+    def outputs(self) -> Sequence[Tensor]:
+        return self.place.outputs if self._outputs is None else self._outputs
 
     def zeros(self) -> list[Tensor]:
         host = self.place.host
-        return [host.zeros(host.outline(output)) for output in self.place.outputs]
+        return [host.zeros(host.outline(output)) for output in self.outputs]
 
     def fill(self, cotangents: Sequence[Tensor | None]) -> list[Tensor]:
         return [zero if c is None else c for zero, c in zip(self.zeros(), cotangents)]
@@ -129,7 +147,7 @@ class PlacePullback:
         place = self.place
 
         def output() -> Any:
-            return place.call.result(place.outputs)
+            return place.call.result(self.outputs)
 
         return Cotangents(pulled(place.gradient, place.call, self.inputs, self.fill(cotangents), output), [])
 
