@@ -5,7 +5,9 @@ behind a snippet is its output.
 """
 
 import doctest
+import importlib
 import os
+import pkgutil
 import re
 import subprocess
 import sys
@@ -14,7 +16,7 @@ from pathlib import Path
 import pytest
 
 import pullback
-from pullback import define, elementwise, errors, rule
+from pullback import define, elementwise, errors, replace, rule
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -84,7 +86,15 @@ def _normal(text: str) -> str:
     return re.sub(r"\.py:\d+", ".py:LINE", text)
 
 
-@pytest.mark.parametrize("module", [define, elementwise, errors, rule], ids=lambda module: module.__name__)
+REPLACEMENTS = [
+    importlib.import_module(f"pullback.replace.{found.name}")
+    for found in pkgutil.iter_modules(replace.__path__)
+]
+
+
+@pytest.mark.parametrize(
+    "module", [define, elementwise, errors, rule, *REPLACEMENTS], ids=lambda module: module.__name__
+)
 def test_docstring_examples_hold(module):
     runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
     for test in doctest.DocTestFinder(recurse=True).find(module):

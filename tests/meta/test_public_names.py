@@ -10,7 +10,30 @@ import pullback
 from pullback import errors
 
 ROOT = Path(__file__).parents[2]
-PUBLIC = ["Intent", "Rule", "custom_gradient", "elementwise", "errors", "unbroadcast"]
+PUBLIC = [
+    "Intent",
+    "Rule",
+    "argmax_one_hot",
+    "clip_gradient",
+    "custom_gradient",
+    "elementwise",
+    "errors",
+    "finite_gradient",
+    "forbid_gradient",
+    "heaviside",
+    "loss",
+    "map_gradient",
+    "override",
+    "reverse_gradient",
+    "round",
+    "scale_gradient",
+    "sign",
+    "stop_gradient",
+    "straight_through",
+    "surrogate",
+    "unbroadcast",
+    "with_gradient",
+]
 FUNCTIONS = [name for name in PUBLIC if inspect.isfunction(getattr(pullback, name))]
 
 
