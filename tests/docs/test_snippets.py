@@ -6,6 +6,7 @@ behind a snippet is its output.
 
 import doctest
 import importlib
+import inspect
 import os
 import pkgutil
 import re
@@ -100,3 +101,12 @@ def test_docstring_examples_hold(module):
     for test in doctest.DocTestFinder(recurse=True).find(module):
         runner.run(test)
     assert runner.summarize(verbose=False).failed == 0
+
+
+@pytest.mark.parametrize("name", [n for n in pullback.__all__ if inspect.isfunction(getattr(pullback, n))])
+def test_examples_of_public_functions_hold(name):
+    """A rule is called through a function of another module, where the search by module does not see it."""
+    finder = doctest.DocTestFinder(recurse=False)
+    (test,) = finder.find(getattr(pullback, name), name, module=False, globs={})
+    assert test.examples
+    assert doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(test).failed == 0
