@@ -15,10 +15,31 @@ from typing import Any
 import keras
 
 from pullback import tree
+from pullback.replace import finite
+from pullback.replace.argmax import argmax_one_hot
+from pullback.replace.clip import clip_gradient
 from pullback.replace.function import name_of
 from pullback.replace.loss import loss_rule
+from pullback.replace.reverse import reverse_gradient
+from pullback.replace.scale import scale_gradient
+from pullback.replace.steps import heaviside, round, sign
+from pullback.replace.stop import forbid_gradient, stop_gradient
 from pullback.replace.with_gradient import with_gradient
 from pullback.rule import Rule
+
+for _function in (
+    scale_gradient,
+    reverse_gradient,
+    clip_gradient,
+    stop_gradient,
+    forbid_gradient,
+    finite.rule_function,
+    heaviside,
+    sign,
+    round,
+    argmax_one_hot,
+):  # a `.keras` file names them
+    keras.saving.register_keras_serializable(package="pullback")(_function)
 
 
 @keras.saving.register_keras_serializable(package="pullback")
@@ -33,6 +54,10 @@ class RuleLayer(keras.layers.Layer):
         self.function: Callable[..., Any] = (
             keras.saving.deserialize_keras_object(function) if isinstance(function, dict) else function
         )
+        parts = getattr(self.function, "parts", ())
+        self.parts = [
+            part for part in parts if isinstance(part, keras.layers.Layer)
+        ]  # Keras finds their weights
         self.template = [[{"tensor": 0}] if args is None else args, kwargs or {}]
 
     def call(self, *tensors: Any) -> Any:
@@ -68,6 +93,9 @@ def place(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str,
             leaves[i] = {"tensor": len(tensors)}
             tensors.append(leaf)
     positional, keywords = tree.unflatten(structure, leaves)
+    for part in getattr(function, "parts", ()):
+        if isinstance(part, keras.layers.Layer) and not part.built:
+            part(*args, **kwargs)  # makes its weights; the result is not used
     return RuleLayer(function, positional, keywords)(*tensors)
 
 

@@ -35,6 +35,9 @@ def _refuse(*_: Any, **__: Any) -> Any:
     raise forward_refused("finite_gradient")
 
 
+rule_function: Function = _finite
+
+
 def finite_gradient(x: Any, *, counter: Any = None, label: str = "") -> Any:
     """Set NaN and infinities in the gradient of a value to zero, and count them.
 
@@ -53,8 +56,7 @@ def finite_gradient(x: Any, *, counter: Any = None, label: str = "") -> Any:
 
     Do not use it to hide a gradient that is always NaN: give the function that makes it a stable gradient.
     """
-    inner: Function = _finite
-    return inner(x, None if counter is None else Counter(counter), label)
+    return rule_function(x, None if counter is None else Counter(counter), label)
 
 
 finite_gradient.rule = _finite.rule  # type: ignore[attr-defined]

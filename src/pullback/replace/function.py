@@ -48,6 +48,12 @@ def require_functions(verb: str, fix: str, **given: Any) -> None:
             )
 
 
+def made_of(function: Function, *parts: Any) -> Function:
+    """Tell what a function calls, so that a model it becomes part of knows the weights in it."""
+    function.parts = parts  # type: ignore[attr-defined]
+    return function
+
+
 def without_pushforward(function: Function) -> Function:
     """Take the decorator for a pushforward away where forward mode is derived from another function."""
     del function.pushforward  # type: ignore[attr-defined]

@@ -8,7 +8,7 @@ from pullback.call import Call
 from pullback.define import function_of
 from pullback.errors import SurrogateError
 from pullback.hosts.base import Function, Tensor
-from pullback.replace.function import require_functions, rule_of, without_pushforward
+from pullback.replace.function import made_of, require_functions, rule_of, without_pushforward
 from pullback.replace.graft import Graft, values_of
 from pullback.replace.surrogate import pass_on, require_same
 from pullback.rule import Intent
@@ -50,4 +50,5 @@ def straight_through(f: Function) -> Function:
         require_same(call.host, call, values, sources, slots[0].name)
         return call.host.apply(Graft(call, len(values), pass_on), values + sources)
 
-    return without_pushforward(function_of(rule_of(f, Intent("like", function=first_argument)), apply))
+    function = function_of(rule_of(f, Intent("like", function=first_argument)), apply)
+    return made_of(without_pushforward(function), f)

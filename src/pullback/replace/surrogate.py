@@ -10,7 +10,7 @@ from pullback.call import Call
 from pullback.define import function_of
 from pullback.errors import SurrogateError
 from pullback.hosts.base import Function, Host, Tensor, show_shape
-from pullback.replace.function import name_of, require_functions, rule_of, without_pushforward
+from pullback.replace.function import made_of, name_of, require_functions, rule_of, without_pushforward
 from pullback.replace.graft import Graft, values_of
 from pullback.rule import Intent
 
@@ -43,7 +43,8 @@ def surrogate(f: Function, like: Function) -> Function:
         require_same(host, call, values, sources, name_of(like))
         return host.apply(Graft(call, len(values), pass_on), values + sources)
 
-    return without_pushforward(function_of(rule_of(f, Intent("like", function=like)), apply))
+    function = function_of(rule_of(f, Intent("like", function=like)), apply)
+    return made_of(without_pushforward(function), f, like)
 
 
 def _require_structure(call: Call, outputs: Any, like: str) -> None:

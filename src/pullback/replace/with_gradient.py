@@ -12,7 +12,7 @@ from pullback.call import Call
 from pullback.define import function_of, intent_of
 from pullback.errors import GradSignatureError
 from pullback.hosts.base import Function, Tensor
-from pullback.replace.function import name_of, require_functions, rule_of, where_of
+from pullback.replace.function import made_of, name_of, require_functions, rule_of, where_of
 from pullback.replace.graft import Graft, values_of
 from pullback.rule import Rule
 
@@ -45,7 +45,7 @@ def with_gradient(
     require_functions("with_gradient", "pb.with_gradient(f, grad)", f=f, grad=grad)
     rule = rule_of(f, intent_of(where_of(f), like, differs))
     if any(parameter.name == "variables" for parameter in _parameters(grad)):
-        return function_of(dataclasses.replace(rule, body=_body(f, grad, rule)))
+        return made_of(function_of(dataclasses.replace(rule, body=_body(f, grad, rule))), f)
 
     def pull(graft: Graft, tensors: Sequence[Tensor], cotangents: Sequence[Tensor]) -> list[Any]:
         def output() -> Any:
@@ -59,7 +59,7 @@ def with_gradient(
         values = values_of(call)
         return call.host.apply(Graft(call, len(values), pull), values + call.tensors)
 
-    return function_of(rule, apply)
+    return made_of(function_of(rule, apply), f)
 
 
 def _body(f: Function, grad: Function, rule: Rule) -> Function:

@@ -135,6 +135,42 @@ def test_a_keras_model_trains_through_a_layer_with_another_gradient():
     assert np.any(before[2] != after[2])
 
 
+def test_the_weights_of_a_layer_are_those_of_a_model_it_is_placed_in():
+    inputs = keras.Input([3])
+    layer = keras.layers.Dense(4)
+    model = keras.Model(inputs, pb.with_gradient(layer, lambda dy: tf.zeros([2, 3]))(inputs))
+    assert [id(w) for w in model.trainable_variables] == [id(w) for w in layer.trainable_variables]
+    assert len(model.trainable_variables) == 2
+
+
+def test_values_with_other_gradients_are_saved_with_a_keras_model(tmp_path):
+    inputs = keras.Input([3])
+    y = keras.layers.Dense(4)(inputs)
+    y = pb.clip_gradient(pb.reverse_gradient(pb.scale_gradient(y, 0.5), 0.2), norm=1.0)
+    y = pb.argmax_one_hot(pb.round(pb.sign(pb.heaviside(y, slope="arctan"))))
+    y = pb.forbid_gradient(pb.stop_gradient(pb.finite_gradient(y), reason="for the test"))
+    model = keras.Model(inputs, y)
+    model.save(tmp_path / "m.keras")
+    np.testing.assert_array_equal(keras.models.load_model(tmp_path / "m.keras")(X), model(X))
+
+
+def test_exported_gradients_are_kept(tmp_path):
+    module = tf.Module()
+    module.w = tf.Variable(2.0)
+
+    def f(x):
+        y = pb.with_gradient(tf.exp, lambda dy, x, output: 5 * dy * output)(x) * module.w
+        return pb.clip_gradient(pb.surrogate(tf.round, like=tf.tanh)(y), norm=0.3)
+
+    module.f = tf.function(f, input_signature=[tf.TensorSpec([None, 3])])
+    tf.saved_model.save(module, str(tmp_path))
+    loaded = tf.saved_model.load(str(tmp_path))
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(X)
+        ours, theirs = module.f(X), loaded.f(X)
+    np.testing.assert_allclose(tape.gradient(theirs, X), tape.gradient(ours, X), rtol=1e-6)
+
+
 # ── surrogate ────────────────────────────────────────────────────────────────────────────────────────────
 
 

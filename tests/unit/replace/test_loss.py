@@ -12,17 +12,17 @@ X = RNG.normal(size=[32, 3]).astype("float32")
 Y = (X @ [[1.0], [-2.0], [0.5]] + 0.3).astype("float32")
 
 
-@keras.saving.register_keras_serializable(package="tests")
+@keras.saving.register_keras_serializable(package="tests_of_losses")
 def squared(y_true, y_pred):
     return tf.reduce_mean(tf.square(y_pred - y_true), -1)
 
 
-@keras.saving.register_keras_serializable(package="tests")
+@keras.saving.register_keras_serializable(package="tests_of_losses")
 def squared_gradient(y_true, y_pred):
     return 2 * (y_pred - y_true) / tf.cast(tf.shape(y_pred)[-1], y_pred.dtype)
 
 
-@keras.saving.register_keras_serializable(package="tests")
+@keras.saving.register_keras_serializable(package="tests_of_losses")
 def nothing(y_true, y_pred):
     return tf.zeros_like(y_pred)
 
