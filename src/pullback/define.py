@@ -121,10 +121,19 @@ def intent_of(where: str, like: Function | None, differs: str | None) -> Intent:
     return EXACT
 
 
-def function_of(rule: Rule) -> Function:
-    """Make the function that users call. It is a plain function, so methods, Keras and pickle know it."""
+def _apply(call: Call) -> list[Any]:
+    return call.host.apply(call, call.tensors)
 
-    @functools.wraps(rule.body)
+
+def function_of(rule: Rule, apply: Callable[[Call], list[Any]] = _apply) -> Function:
+    """Make the function that users call. It is a plain function, so methods, Keras and pickle know it.
+
+    `apply` runs one call; a replacement, whose body is a function without a `grad`, brings its own.
+    """
+    # The attributes of a layer or another object that is called are its own affair.
+    updated = ("__dict__",) if inspect.isfunction(rule.body) else ()
+
+    @functools.wraps(rule.body, updated=updated)
     def function(*args: Any, **kwargs: Any) -> Any:
         for listen in listeners:
             listen(function, args, kwargs)
@@ -133,7 +142,7 @@ def function_of(rule: Rule) -> Function:
             from pullback.keras import place
 
             return place(function, args, kwargs)
-        return call.result(call.host.apply(call, call.tensors))
+        return call.result(apply(call))
 
     def pushforward(push: Function) -> Function:
         """Say what forward mode gives: tangents of the tensor arguments, then the arguments ↦ tangents."""

@@ -11,15 +11,19 @@
     │   ├── CapturedTensorError      a differentiated tensor came in through a closure
     │   ├── CapturedVariableError    a captured variable, and `grad` takes no `variables=`
     │   ├── OutputError              an output that no gradient can flow through
-    │   └── VectorConditionError     one condition for a whole vector
+    │   ├── VectorConditionError     one condition for a whole vector
+    │   └── SurrogateError           the surrogate has other outputs than the function
     ├── InputError               what the rule was called with
     │   ├── NoTensorError            no tensor among the arguments
-    │   └── UnsupportedInputError    ragged, sparse, or a dtype without arithmetic
+    │   ├── UnsupportedInputError    ragged, sparse, or a dtype without arithmetic
+    │   └── OptionError              a number or a word that an option cannot be
     ├── DerivativeError          a derivative that does not exist
     │   ├── SecondOrderError         refused by `order=1`, or not derivable
-    │   └── ForwardModeError         the pullback is not linear
+    │   ├── ForwardModeError         the pullback is not linear
+    │   └── ForbiddenGradientError   refused by `forbid_gradient`
     ├── WrongGradientError       a check found that a gradient is not what it claims to be
-    └── HostError                a framework that is missing, too old, or mixed with another
+    ├── HostError                a framework that is missing, too old, or mixed with another
+    └── OverrideError            nothing to override, or no operation
 
 One class is one section of `docs/errors.md`; `anchor` names it.
 """
@@ -107,6 +111,10 @@ class VectorConditionError(ContractError, ValueError):
     """One condition was asked of a whole vector."""
 
 
+class SurrogateError(ContractError, ValueError):
+    """The surrogate has other outputs than the function that it stands for."""
+
+
 class InputError(PullbackError):
     """The rule was called with something it cannot take."""
 
@@ -117,6 +125,10 @@ class NoTensorError(InputError, TypeError):
 
 class UnsupportedInputError(InputError, TypeError):
     """An argument is ragged, sparse or of a dtype without arithmetic."""
+
+
+class OptionError(InputError, ValueError):
+    """An option was given a number or a word that it cannot be."""
 
 
 class DerivativeError(PullbackError):
@@ -131,9 +143,17 @@ class ForwardModeError(DerivativeError, NotImplementedError):
     """Forward mode is refused: the pullback is not linear."""
 
 
+class ForbiddenGradientError(DerivativeError, RuntimeError):
+    """Somebody differentiated what `forbid_gradient` guards."""
+
+
 class WrongGradientError(PullbackError, AssertionError):
     """A gradient is not what it claims to be."""
 
 
 class HostError(PullbackError, RuntimeError):
     """A framework is missing, too old, or mixed with another."""
+
+
+class OverrideError(PullbackError, ValueError):
+    """An override matched nothing, or names something that is no operation."""

@@ -6,12 +6,40 @@ runs, and that a `.keras` file stores by the name of the function.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import contextlib
+import functools
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import keras
 
 from pullback import tree
+from pullback.replace import finite
+from pullback.replace.argmax import argmax_one_hot
+from pullback.replace.clip import clip_gradient
+from pullback.replace.function import name_of
+from pullback.replace.loss import loss_rule
+from pullback.replace.reverse import reverse_gradient
+from pullback.replace.scale import scale_gradient
+from pullback.replace.steps import heaviside, round, sign
+from pullback.replace.stop import forbid_gradient, stop_gradient
+from pullback.replace.with_gradient import with_gradient
+from pullback.rule import Rule
+
+for _function in (
+    scale_gradient,
+    reverse_gradient,
+    clip_gradient,
+    stop_gradient,
+    forbid_gradient,
+    finite.rule_function,
+    heaviside,
+    sign,
+    round,
+    argmax_one_hot,
+):  # a `.keras` file names them
+    keras.saving.register_keras_serializable(package="pullback")(_function)
 
 
 @keras.saving.register_keras_serializable(package="pullback")
@@ -26,6 +54,10 @@ class RuleLayer(keras.layers.Layer):
         self.function: Callable[..., Any] = (
             keras.saving.deserialize_keras_object(function) if isinstance(function, dict) else function
         )
+        parts = getattr(self.function, "parts", ())
+        self.parts = [
+            part for part in parts if isinstance(part, keras.layers.Layer)
+        ]  # Keras finds their weights
         self.template = [[{"tensor": 0}] if args is None else args, kwargs or {}]
 
     def call(self, *tensors: Any) -> Any:
@@ -61,4 +93,74 @@ def place(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str,
             leaves[i] = {"tensor": len(tensors)}
             tensors.append(leaf)
     positional, keywords = tree.unflatten(structure, leaves)
+    for part in getattr(function, "parts", ()):
+        if isinstance(part, keras.layers.Layer) and not part.built:
+            part(*args, **kwargs)  # makes its weights; the result is not used
     return RuleLayer(function, positional, keywords)(*tensors)
+
+
+@keras.saving.register_keras_serializable(package="pullback")
+class RuleLoss(keras.losses.Loss):
+    """A loss with a gradient of its own, made by `pb.loss`."""
+
+    def __init__(
+        self,
+        value: Any,
+        gradient: Any,
+        *,
+        like: Any = None,
+        differs: str | None = None,
+        name: str | None = None,
+        **options: Any,
+    ) -> None:
+        value, gradient, like = (
+            keras.saving.deserialize_keras_object(f) if isinstance(f, dict) else f
+            for f in (value, gradient, like)
+        )
+        self.function = loss_rule(value, gradient, like, differs)
+        self.rule: Rule = self.function.rule  # type: ignore[attr-defined]
+        self.parts = {"value": value, "gradient": gradient, "like": like}
+        self.differs = differs
+        super().__init__(name=name or self.rule.name, **options)
+
+    def call(self, y_true: Any, y_pred: Any) -> Any:
+        return self.function(y_true, y_pred)
+
+    def get_config(self) -> dict[str, Any]:
+        parts = {
+            name: None if part is None else keras.saving.serialize_keras_object(part)
+            for name, part in self.parts.items()
+        }
+        return {**super().get_config(), **parts, "differs": self.differs, "dtype": self._dtype}
+
+
+_choosers = threading.local()  # what other threads call is left alone
+
+
+@contextlib.contextmanager
+def layers_called_by(choose: Callable[[Any], Any]) -> Iterator[None]:
+    """Ask a function, for each layer that is called, which gradient it shall have instead of its own."""
+    native = keras.layers.Layer.__call__
+
+    @functools.wraps(native)
+    def call(layer: Any, *args: Any, **kwargs: Any) -> Any:
+        ask = getattr(_choosers, "choose", None)
+        gradient = None if ask is None or _symbolic(args, kwargs) else ask(layer)
+        if gradient is None:
+            return native(layer, *args, **kwargs)
+        named = functools.partial(native, layer)
+        named.__name__ = layer.name  # type: ignore[attr-defined]
+        return with_gradient(named, gradient, differs=f"overridden by {name_of(gradient)}")(*args, **kwargs)
+
+    outer = getattr(_choosers, "choose", None)
+    _choosers.choose = choose
+    keras.layers.Layer.__call__ = call
+    try:
+        yield
+    finally:
+        keras.layers.Layer.__call__ = native
+        _choosers.choose = outer
+
+
+def _symbolic(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    return any(isinstance(leaf, keras.KerasTensor) for leaf in tree.flatten([list(args), kwargs])[0])

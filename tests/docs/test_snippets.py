@@ -5,7 +5,10 @@ behind a snippet is its output.
 """
 
 import doctest
+import importlib
+import inspect
 import os
+import pkgutil
 import re
 import subprocess
 import sys
@@ -14,7 +17,7 @@ from pathlib import Path
 import pytest
 
 import pullback
-from pullback import define, elementwise, errors, rule
+from pullback import define, elementwise, errors, replace, rule
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -84,9 +87,26 @@ def _normal(text: str) -> str:
     return re.sub(r"\.py:\d+", ".py:LINE", text)
 
 
-@pytest.mark.parametrize("module", [define, elementwise, errors, rule], ids=lambda module: module.__name__)
+REPLACEMENTS = [
+    importlib.import_module(f"pullback.replace.{found.name}")
+    for found in pkgutil.iter_modules(replace.__path__)
+]
+
+
+@pytest.mark.parametrize(
+    "module", [define, elementwise, errors, rule, *REPLACEMENTS], ids=lambda module: module.__name__
+)
 def test_docstring_examples_hold(module):
     runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
     for test in doctest.DocTestFinder(recurse=True).find(module):
         runner.run(test)
     assert runner.summarize(verbose=False).failed == 0
+
+
+@pytest.mark.parametrize("name", [n for n in pullback.__all__ if inspect.isfunction(getattr(pullback, n))])
+def test_examples_of_public_functions_hold(name):
+    """A rule is called through a function of another module, where the search by module does not see it."""
+    finder = doctest.DocTestFinder(recurse=False)
+    (test,) = finder.find(getattr(pullback, name), name, module=False, globs={})
+    assert test.examples
+    assert doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(test).failed == 0

@@ -48,13 +48,18 @@ def test_example_is_short_and_can_be_imported(path):
 
 def test_every_question_of_the_users_has_an_example():
     assert {path.stem for path in FILES} >= {
+        "domain_adversarial",
         "elementwise_partials",
+        "guided_backpropagation",
         "leaky_relu_gradient",
         "loss_with_its_own_gradient",
+        "loss_without_nan",
         "many_inputs_outputs",
         "newton_second_order",
         "non_differentiable",
+        "quantised_training",
         "replace_gradient",
+        "spiking_layer",
         "stable_log1pexp",
         "stable_softmax",
     }

@@ -367,6 +367,90 @@ def host(x):
 
 
 # name of the snapshot → what is raised, and by what; the first name of a class is its anchor
+# ── replacing a gradient ─────────────────────────────────────────────────────────────────────────────────
+
+
+def steps(x):
+    return tf.round(x)
+
+
+def total(x):
+    return tf.reduce_sum(x)
+
+
+def pair(x):
+    return x, x
+
+
+def surrogate(x):
+    pb.surrogate(steps, like=total)(x)
+
+
+def surrogate_structure(x):
+    pb.surrogate(steps, like=pair)(x)
+
+
+def best(x):
+    return x, tf.argmax(x)
+
+
+def surrogate_dtype(x):
+    pb.surrogate(best, like=pair)(x)
+
+
+def halved(dy, unknown, other):
+    return dy / 2
+
+
+def grad_signature_with_gradient(x):
+    gradient(pb.with_gradient(steps, halved), x)
+
+
+def definition_with_gradient(x):
+    pb.with_gradient(steps, 0.5)
+
+
+def option(x):
+    pb.clip_gradient(x, norm=-1.0)
+
+
+def option_word(x):
+    pb.heaviside(x, slope="sigmod")
+
+
+def option_two(x):
+    pb.clip_gradient(x, norm=1.0, value=1.0)
+
+
+def guarded(x):
+    return pb.forbid_gradient(x, reason="labels are no parameters")
+
+
+def forbidden_gradient(x):
+    gradient(guarded, x)
+
+
+def forward_mode_clip(x):
+    with tf.autodiff.ForwardAccumulator(x, x):
+        pb.clip_gradient(x, norm=1.0)
+
+
+def net(x):
+    return tf.nn.relu(x) * 2.0
+
+
+def override(x):
+    pb.override(net, {tf.nn.elu: halved})(x)
+
+
+def override_no_operation(x):
+    pb.override(net, {tf.nn.gelu: halved})(x)
+
+
+def override_nothing(x):
+    pb.override(net, [halved])
+
+
 CASES = {
     "definition": (errors.DefinitionError, definition),
     "definition-order": (errors.DefinitionError, definition_order),
@@ -396,6 +480,19 @@ CASES = {
     "forward-mode": (errors.ForwardModeError, forward_mode),
     "wrong-gradient": (errors.WrongGradientError, wrong_gradient),
     "host": (errors.HostError, host),
+    "surrogate": (errors.SurrogateError, surrogate),
+    "surrogate-structure": (errors.SurrogateError, surrogate_structure),
+    "surrogate-dtype": (errors.SurrogateError, surrogate_dtype),
+    "grad-signature-with-gradient": (errors.GradSignatureError, grad_signature_with_gradient),
+    "definition-with-gradient": (errors.DefinitionError, definition_with_gradient),
+    "option": (errors.OptionError, option),
+    "option-word": (errors.OptionError, option_word),
+    "option-two": (errors.OptionError, option_two),
+    "forbidden-gradient": (errors.ForbiddenGradientError, forbidden_gradient),
+    "forward-mode-clip": (errors.ForwardModeError, forward_mode_clip),
+    "override": (errors.OverrideError, override),
+    "override-no-operation": (errors.OverrideError, override_no_operation),
+    "override-nothing": (errors.OverrideError, override_nothing),
 }
 
 # those that are raised when a rule is differentiated; a tape outside a tf.function must raise them too

@@ -6,12 +6,13 @@ A host executes; all thinking about forms, names and errors happens in front of 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, Protocol
 
 from pullback.errors import SecondOrderError
 
 Tensor = Any
+Function = Callable[..., Any]
 Kind = Literal["floating", "complex", "integer", "other"]
 
 
@@ -133,8 +134,70 @@ def second_order_refused(operation: Operation) -> SecondOrderError:
     return error
 
 
+class Arrays(Protocol):
+    """Offer the array functions that host-neutral rules are written in, beside Python's own operators."""
+
+    @property
+    def abs(self) -> Function: ...
+    @property
+    def arctan(self) -> Function: ...
+    @property
+    def argmax(self) -> Function: ...
+    @property
+    def clip(self) -> Function: ...
+    @property
+    def floor(self) -> Function: ...
+    @property
+    def isfinite(self) -> Function: ...
+    @property
+    def maximum(self) -> Function: ...
+    @property
+    def round(self) -> Function: ...
+    @property
+    def sign(self) -> Function: ...
+    @property
+    def softmax(self) -> Function: ...
+    @property
+    def sqrt(self) -> Function: ...
+    @property
+    def stop(self) -> Function: ...
+    @property
+    def tanh(self) -> Function: ...
+    @property
+    def where(self) -> Function: ...
+    @property
+    def zeros_like(self) -> Function: ...
+
+    def cast(self, value: Any, like: Tensor) -> Any:
+        """Give a tensor the dtype of another; leave a Python number alone."""
+
+    def wide(self, x: Tensor) -> Tensor:
+        """Give a tensor the precision that a sum of its squares needs."""
+
+    def square_sum(self, x: Tensor, keep: int | None) -> Tensor:
+        """Sum the squared sizes over all axes, or over all but one, which is kept with its place."""
+
+    def one_hot(self, index: Tensor, like: Tensor, axis: int) -> Tensor:
+        """Put a one in the place of each index along an axis of a tensor shaped like another."""
+
+    def trail(self, x: Tensor, like: Tensor) -> Tensor:
+        """Add axes of length one behind the last, up to the rank of another tensor."""
+
+    def report(self, bad: Tensor, text: str, counter: Any, result: Tensor) -> Tensor:
+        """Add the number of places in `bad` to a counter, or say it; give the result back."""
+
+
 class Host(Protocol):
     """Execute operations natively in one framework."""
+
+    @property
+    def arrays(self) -> Arrays: ...
+
+    def override(self, function: Any, gradients: Mapping[Any, Any], make: Function, check: Function) -> Any:
+        """Give a function again, or a context where there is none, with other gradients by kind.
+
+        `make` gives the operation of one place; `check` judges how many were found.
+        """
 
     @property
     def name(self) -> str: ...

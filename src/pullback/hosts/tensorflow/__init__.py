@@ -6,8 +6,9 @@ needs no private function of TensorFlow; this file speaks of single tensors.
 
 from __future__ import annotations
 
+import functools
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -15,7 +16,7 @@ import tensorflow as tf
 from pullback.cotangent import broadcast_axes
 from pullback.errors import CotangentShapeError, UnsupportedInputError
 from pullback.hosts.base import Kind, Operation, Spec, show_shape
-from pullback.hosts.tensorflow import autograph, public, recording
+from pullback.hosts.tensorflow import arrays, autograph, public, recording
 
 if recording.AVAILABLE:
     from pullback.hosts.tensorflow import eager, graph
@@ -35,6 +36,7 @@ class TensorFlowHost:
 
     name = "TensorFlow"
     bypassed: list[str] | None = None  # while the checker runs bodies without their rules: the rules met
+    arrays = arrays
     recorded = recording.AVAILABLE and os.environ.get("PULLBACK_TENSORFLOW") != "public"
 
     def owns(self, kind: type) -> bool:
@@ -166,6 +168,18 @@ class TensorFlowHost:
 
     def conjugate(self, tensor: Any) -> Any:
         return tf.math.conj(tensor) if getattr(tensor, "dtype", tf.float32).is_complex else tensor
+
+    def override(
+        self,
+        function: Any,
+        gradients: Mapping[Any, Any],
+        make: Callable[..., Any],
+        check: Callable[..., None],
+    ) -> Any:
+        from pullback.hosts.tensorflow.override import Overridden, Overriding
+
+        overriding = functools.partial(Overriding, gradients, make, check, strict=function is None)
+        return overriding() if function is None else Overridden(function, overriding)
 
     # ── running ──────────────────────────────────────────────────────────────────────────────────────────
 

@@ -43,17 +43,18 @@ def _trace(function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, 
     """Call a function while a graph is built, and look at the conditions it builds."""
     vectors = []
 
-    def look(op_type: str | bytes, inputs: Any, *_: Any, **__: Any) -> None:
+    def look(op_type: str | bytes, inputs: Any, attrs: Any, outputs: Any, *_: Any, **__: Any) -> Any:
         # A graph takes a vector for a condition, and fails only when it runs.
         if op_type in ("If", "StatelessIf", b"If", b"StatelessIf") and inputs[0].shape.rank not in (0, None):
             vectors.append(op_type)
+        return outputs  # the next callback sees them, and may replace them
 
-    converted = _convert(function) if _convertible(function) else function
+    function = converted(function)
     if not recording.AVAILABLE:
-        return converted(*args, **kwargs)
+        return function(*args, **kwargs)
     recording.add_op_callback(look)
     try:
-        result = converted(*args, **kwargs)
+        result = function(*args, **kwargs)
     finally:
         recording.remove_op_callback(look)
     if vectors:
@@ -88,6 +89,11 @@ def _convertible(function: Callable[..., Any]) -> bool:
         return False
     code = getattr(inspect.unwrap(getattr(function, "func", function)), "__code__", None)
     return code is not None and _has_source(code)
+
+
+def converted(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Convert a function of the user's that has source; leave anything else as it is."""
+    return _convert(function) if _convertible(function) else function
 
 
 def _convert(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -50,7 +50,7 @@ class Ear:
 
     def __call__(
         self, op_type: str | bytes, inputs: Any, attrs: Any, outputs: Any, *_: Any, **__: Any
-    ) -> None:
+    ) -> Any:
         name = op_type.decode() if isinstance(op_type, bytes) else op_type  # both occur
         if "Random" in name and not name.startswith("Stateless"):
             self.random = True
@@ -63,6 +63,7 @@ class Ear:
                 self.keep.append(tensor)
             else:  # a graph takes a small tensor from outside as a constant of its own
                 self._meet(tensor)
+        return outputs  # the next callback sees them, and may replace them
 
     def _meet(self, tensor: Any) -> None:
         self.inside.add(id(tensor))

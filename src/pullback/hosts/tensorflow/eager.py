@@ -44,7 +44,7 @@ def apply(operation: Operation, tensors: list[Any]) -> list[Any]:
     if variables:
         pull.require(variables)
         inputs = tensors + [tf.convert_to_tensor(variable) for variable in variables]
-    backward = _Backward(operation, tensors, variables, pull)
+    backward = Backward(operation, tensors, variables, pull)
     recording.record_operation(operation.name, outputs, inputs, backward, backward.forward)
     return outputs
 
@@ -66,7 +66,7 @@ def fresh(outputs: Sequence[Any], mark: int) -> list[Any]:
     return copies
 
 
-class _Backward:
+class Backward:
     """What a tape keeps of one call, and calls with the cotangents of its outputs."""
 
     __slots__ = ("operation", "pull", "tensors", "variables")

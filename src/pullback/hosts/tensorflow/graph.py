@@ -19,6 +19,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from pullback.errors import ForbiddenGradientError
 from pullback.hosts.base import Operation, Pullback, second_order_refused
 from pullback.hosts.tensorflow import captures, eager, forward, recording, vectorized
 
@@ -128,7 +129,27 @@ class Gradient:
             if self.operation.has_pushforward:
                 return self._by_pushforward(cotangents)
             forward.require_linear(self.operation, self.tensors, self.variables)
-        return self.by_tape(*cotangents)
+        try:
+            return self.by_tape(*cotangents)
+        except ForbiddenGradientError as error:
+            return self._forbidden(str(error), cotangents[: self.count])
+
+    def _forbidden(self, text: str, cotangents: Sequence[Any]) -> list[Any]:
+        """Refuse when the derivative runs, and only if something flows.
+
+        TensorFlow traces the gradients of all outputs of a function, and hands zeros to those nobody wants.
+        """
+        given = [tf.convert_to_tensor(c) for c in cotangents if c is not None]
+        flows = tf.reduce_any([tf.reduce_any(c != 0) for c in given])
+        with tf.control_dependencies([tf.debugging.Assert(tf.logical_not(flows), [text])]):
+            # XLA drops assertions: there the derivative is NaN
+            dx = [
+                tf.where(flows, tf.cast(float("nan"), x.dtype), tf.zeros_like(x))
+                if self.operation.host.differentiable(x)
+                else None
+                for x in self.tensors
+            ]
+        return [None] * self.count + dx + [None] * len(self.variables)
 
     def _by_pushforward(self, cotangents: Sequence[Any]) -> list[Any]:
         dense = self.pull.fill(eager.densify(cotangents[: self.count]))

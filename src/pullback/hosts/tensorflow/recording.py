@@ -7,11 +7,13 @@ They are imported here and nowhere else; where one is missing, `AVAILABLE` is Fa
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Callable, Iterator
 from typing import Any
 
 try:
     from tensorflow.python import pywrap_tfe
-    from tensorflow.python.eager import context, forwardprop_util, record
+    from tensorflow.python.eager import context, execute, forwardprop_util, record
     from tensorflow.python.framework import op_callbacks, ops
     from tensorflow.python.ops.parallel_for import pfor
 
@@ -46,6 +48,22 @@ try:
         native_rules = custom_gradient
 except ImportError:
     pass
+
+
+@contextlib.contextmanager
+def gradients_recorded_by(record: Callable[..., bool]) -> Iterator[None]:
+    """Ask a function before TensorFlow records the gradient of a traced operation; it says if it did so."""
+    native = execute.record_gradient
+
+    def ask(name: str, inputs: Any, attrs: Any, outputs: Any) -> None:
+        if not record(name, inputs, attrs, outputs):
+            native(name, inputs, attrs, outputs)
+
+    execute.record_gradient = ask
+    try:
+        yield
+    finally:
+        execute.record_gradient = native
 
 
 def has_tangent(tensor: object) -> bool:

@@ -1,0 +1,87 @@
+"""Array functions in TensorFlow: what host-neutral rules are written in, beside Python's own operators."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import tensorflow as tf
+
+abs = tf.abs
+argmax = tf.argmax
+arctan = tf.atan
+clip = tf.clip_by_value
+floor = tf.floor
+identity = tf.identity
+isfinite = tf.math.is_finite
+maximum = tf.maximum
+round = tf.round
+sign = tf.sign
+softmax = tf.nn.softmax
+sqrt = tf.sqrt
+stop = tf.stop_gradient
+tanh = tf.tanh
+where = tf.where
+zeros_like = tf.zeros_like
+
+
+def cast(value: Any, like: Any) -> Any:
+    """Give a tensor the dtype of another; a Python number fits any."""
+    return value if isinstance(value, (int, float)) else tf.cast(value, like.dtype)
+
+
+def wide(x: Any) -> Any:
+    """Give a tensor the precision that a sum of its squares needs."""
+    return tf.cast(x, tf.float32) if x.dtype in (tf.float16, tf.bfloat16) else x
+
+
+def square_sum(x: Any, keep: int | None) -> Any:
+    """Sum the squared sizes over all axes, or over all but one, which is kept with its place."""
+    squares = tf.math.real(x * tf.math.conj(x)) if x.dtype.is_complex else x * x
+    if keep is None:
+        return tf.reduce_sum(squares)
+    rank = tf.rank(x) if x.shape.rank is None else x.shape.rank
+    axes = tf.range(rank)
+    axes = tf.boolean_mask(axes, axes != keep % rank) if tf.is_tensor(rank) else _others(rank, keep)
+    return tf.reduce_sum(squares, axes, keepdims=True)
+
+
+def _others(rank: int, keep: int) -> list[int]:
+    return [axis for axis in range(rank) if axis != keep % rank] if rank else []
+
+
+def one_hot(index: Any, like: Any, axis: int) -> Any:
+    """Put a one in the place of each index along an axis of a tensor shaped like another."""
+    depth = like.shape[axis] if like.shape.rank is not None else None
+    return tf.one_hot(index, tf.shape(like)[axis] if depth is None else depth, axis=axis, dtype=like.dtype)
+
+
+def trail(x: Any, like: Any) -> Any:
+    """Add axes of length one behind the last, up to the rank of another tensor."""
+    if x.shape.rank is not None and like.shape.rank is not None:
+        missing = like.shape.rank - x.shape.rank
+        if missing <= 0:
+            return x
+        if x.shape.is_fully_defined():
+            return tf.reshape(x, [*x.shape, *[1] * missing])
+        return tf.reshape(x, tf.concat([tf.shape(x), [1] * missing], 0))
+    ones = tf.ones([tf.maximum(tf.rank(like) - tf.rank(x), 0)], tf.int32)
+    return tf.reshape(x, tf.concat([tf.shape(x), ones], 0))
+
+
+def report(bad: Any, text: str, counter: Any, result: Any) -> Any:
+    """Add the number of places in `bad` to a counter; without one, say it on stderr in eager mode.
+
+    Gives the result, which waits for the counter: a backward graph is run for its results only. A graph says
+    nothing by itself: XLA compiles no print, and a graph does not know who will compile it.
+    """
+    if counter is None and not tf.executing_eagerly():
+        return result
+    count = tf.math.count_nonzero(bad)
+    if counter is not None:
+        added = counter.assign_add(tf.cast(count, counter.dtype), read_value=False)
+        with tf.control_dependencies([] if added is None else [added]):
+            return tf.identity(result)
+    if count:
+        print(f"{text}: {int(count)} of {int(tf.size(bad))} values", file=sys.stderr)
+    return result

@@ -1,0 +1,147 @@
+"""Copying a traced function into the graph that is being built, with the functions it calls written out.
+
+A function that was traced is shared by all who call it, so nothing in it may be changed. A copy is ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+import tensorflow as tf
+
+from pullback.errors import OverrideError
+
+_CALLS = ("PartitionedCall", "StatefulPartitionedCall")
+
+
+def places(op: Any, kinds: Collection[str]) -> bool:
+    """Tell whether an operation calls functions with operations of these kinds inside."""
+    return any(
+        inner.type in kinds or places(inner, kinds) for body in _called(op) for inner in body.get_operations()
+    )
+
+
+def shared(op: Any, kinds: Collection[str]) -> bool:
+    """Tell whether places are inside a function that others may call too; a branch has no other caller."""
+    if op.type in _CALLS:
+        return places(op, kinds)
+    return any(shared(inner, kinds) for body in _called(op) for inner in body.get_operations())
+
+
+def _called(op: Any) -> list[Any]:
+    """List the graphs of the functions that an operation calls."""
+    found = []
+    for attribute in op.op_def.attr if op.type in _CALLS or op.type.endswith(("If", "While", "Case")) else ():
+        if attribute.type in ("func", "list(func)"):
+            value = op.get_attr(attribute.name)
+            for function in value if isinstance(value, list) else [value]:
+                found.append(_body(op.graph, function.name))
+    return [body for body in found if body is not None]
+
+
+def _body(graph: Any, name: str) -> Any:
+    while graph is not None:
+        function = graph._get_function(name) if hasattr(graph, "_get_function") else None
+        if function is not None:
+            return getattr(function, "graph", None)
+        graph = getattr(graph, "outer_graph", None)
+    return None
+
+
+def copy(function: Any, args: Any, kwargs: Any, context: Any) -> Any:
+    """Trace a function, and copy its operations with the gradients of an override."""
+    leaves = tf.nest.flatten((args, kwargs))
+    moving = [i for i, leaf in enumerate(leaves) if tf.is_tensor(leaf)]
+
+    def flat(*tensors: Any) -> Any:
+        filled = list(leaves)
+        for i, tensor in zip(moving, tensors):
+            filled[i] = tensor
+        positional, keywords = tf.nest.pack_sequence_as((args, kwargs), filled)
+        return function(*positional, **keywords)
+
+    specs = [tf.TensorSpec(leaves[i].shape, leaves[i].dtype) for i in moving]
+    traced = tf.function(flat).get_concrete_function(*specs).graph
+    known = {id(inner): leaves[i] for inner, i in zip(traced.inputs, moving)}
+    known |= {id(inner): outer for outer, inner in traced.captures}
+    graph = tf.compat.v1.get_default_graph()
+    for variable in traced.variables:  # so that a tape outside knows that it is read
+        graph.watch_variable(variable)
+    _Copy(graph, context).operations(traced, known)
+    return tf.nest.map_structure(
+        lambda t: known[id(t)] if tf.is_tensor(t) else t, traced.structured_outputs, expand_composites=True
+    )
+
+
+class _Copy:
+    def __init__(self, graph: Any, context: Any) -> None:
+        self.graph = graph
+        self.context = context
+
+    def operations(self, source: Any, known: dict[int, Any]) -> None:
+        """Copy the operations of a graph; `known` maps its tensors to ours, and grows."""
+        copies: dict[str, Any] = {}
+        for op in source.get_operations():
+            if op.type == "Placeholder" and id(op.outputs[0]) in known:
+                continue
+            inputs = [known[id(tensor)] for tensor in op.inputs]
+            after = [copies[c.name] for c in op.control_inputs if c.name in copies]
+            with tf.control_dependencies(after):
+                outputs = self._call(op, inputs) if op.type in _CALLS else None
+                if outputs is None:
+                    self._require_plain(op)
+                    made = self._made(op, inputs)
+                    copies[op.name] = made
+                    outputs = self.context.replace(op.type, inputs, made.outputs)
+            known.update((id(old), new) for old, new in zip(op.outputs, outputs))
+
+    def _call(self, op: Any, inputs: list[Any]) -> list[Any] | None:
+        """Write out a call of a function with places inside; leave any other call as it is."""
+        if not places(op, self.context.operations):
+            return None
+        (body,) = _called(op)
+        known = {id(inner): outer for inner, outer in zip(body.inputs, inputs)}
+        self.operations(body, known)
+        return [known[id(tensor)] for tensor in body.outputs]
+
+    def _made(self, op: Any, inputs: list[Any]) -> Any:
+        for body in _functions(op):
+            self.graph._add_function_recursive(body)
+        return self.graph.create_op(
+            op.type,
+            inputs,
+            [output.dtype for output in op.outputs],
+            name=op.name.split("/")[-1],
+            attrs=dict(op.node_def.attr),
+            op_def=op.op_def,
+        )
+
+    def _require_plain(self, op: Any) -> None:
+        """Refuse what a copy would break: a rule bound to its graph, and places in branches and loops."""
+        if "_gradient_op_type" in op.node_def.attr:
+            found = "a function that it calls has a custom gradient inside"
+            why = "that gradient belongs to the function as it was traced, and is lost in a copy"
+        elif places(op, self.context.operations):
+            found = "an operation of the kind stands in a branch or a loop of a function that it calls"
+            why = "a copy of a traced branch keeps its own gradients"
+        else:
+            return
+        raise OverrideError.about(
+            "override",
+            found=found,
+            expected="functions written in Python, down to the operations of the kind",
+            why=why,
+            fix="call the function's Python instead: f.python_function",
+        )
+
+
+def _functions(op: Any) -> list[Any]:
+    """List the functions that an operation names, as the library of its graph has them."""
+    found = []
+    for attribute in op.op_def.attr:
+        if attribute.type in ("func", "list(func)"):
+            value = op.get_attr(attribute.name)
+            for function in value if isinstance(value, list) else [value]:
+                found.append(op.graph._get_function(function.name))
+    return [function for function in found if function is not None]

@@ -1,0 +1,93 @@
+"""Kinds of operations and layers, as users name them in an override."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Iterable
+from typing import Any
+
+import tensorflow as tf
+
+from pullback.errors import OverrideError
+
+_RAW = {name.lower(): name for name in dir(tf.raw_ops) if name[0].isupper()}
+
+
+def name(kind: Any) -> str:
+    """Name a kind as a report does."""
+    return kind if isinstance(kind, str) else str(getattr(kind, "__name__", kind)).removesuffix("_v2")
+
+
+def sort(kinds: Iterable[Any]) -> tuple[dict[str, Any], list[Any]]:
+    """Sort kinds into types of operations and layers."""
+    operations: dict[str, Any] = {}
+    layers: list[Any] = []
+    for kind in kinds:
+        if _is_layer(kind):
+            layers.append(kind)
+        else:
+            operations[_operation(kind)] = kind
+    return operations, layers
+
+
+def _is_layer(kind: Any) -> bool:
+    keras = sys.modules.get("keras")
+    if isinstance(kind, str):  # "Conv2D" is a layer, "Relu" an operation, "MyBlock" somebody's layer
+        return (keras is not None and hasattr(keras.layers, kind)) or kind.lower() not in _RAW
+    return keras is not None and isinstance(kind, type) and issubclass(kind, keras.layers.Layer)
+
+
+def _operation(kind: Any) -> str:
+    """Find the operation that a function of TensorFlow runs."""
+    if isinstance(kind, str):
+        return _RAW[kind.lower()]
+    if not callable(kind) or isinstance(kind, type):
+        raise _no_operation(kind, "it is nothing that runs")
+    plain = name(kind).replace("_", "").lower()
+    if plain in _RAW and (getattr(kind, "__module__", None) or "").startswith(("tensorflow.", "keras.")):
+        return _RAW[plain]
+    made = _traced(kind)
+    if len(made) != 1:
+        raise _no_operation(kind, f"it is made of {', '.join(made)}" if made else "it could not be traced")
+    return made[0]
+
+
+def _traced(function: Any) -> list[str]:
+    """List the types of the operations that a function of one or two tensors runs."""
+    for count in (1, 2):
+        specs = [tf.TensorSpec([2, 2])] * count
+        try:
+            graph = tf.function(function, autograph=False).get_concrete_function(*specs).graph
+        except (TypeError, ValueError, tf.errors.OpError):
+            continue
+        types = [op.type for op in graph.get_operations()]
+        return [
+            kind for kind in dict.fromkeys(types) if kind not in ("Placeholder", "Const", "Identity", "NoOp")
+        ]
+    return []
+
+
+def _no_operation(kind: Any, why: str) -> OverrideError:
+    error: OverrideError = OverrideError.about(
+        "override",
+        found=f"{name(kind)} is no operation: {why}",
+        expected="a function that runs one operation, a layer's class or name, or the name of an operation",
+        fix='pb.override(model, {"Relu": gradient})',
+    )
+    return error
+
+
+def input_names(op_type: str, count: int) -> list[str]:
+    """Name the inputs of an operation as its definition does."""
+    definition = _definition(op_type)
+    if definition is not None and len(definition) == count:
+        return definition
+    return [f"input_{i}" for i in range(count)]
+
+
+def _definition(op_type: str) -> list[str] | None:
+    raw = getattr(tf.raw_ops, op_type, None)
+    if raw is None:
+        return None
+    return [parameter for parameter in inspect.signature(raw).parameters if parameter != "name"]

@@ -1,0 +1,46 @@
+"""`argmax_one_hot`: a one in the place of the largest, with the gradient of a softmax.
+
+With s = softmax(x / T):   dx = s·(dy − Σ s·dy) / T
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pullback import hosts
+from pullback.replace.option import require_number, require_word
+from pullback.replace.surrogate import surrogate
+
+_LIKE = ("softmax", "straight_through")
+
+
+def smooth_argmax(x: Any, *, axis: int = -1, like: str = "softmax", temperature: float = 1.0) -> Any:
+    """Spread the one over the large values: the function whose derivative `argmax_one_hot` has."""
+    return x if like == "straight_through" else hosts.of(x, "argmax").arrays.softmax(x / temperature, axis)
+
+
+def argmax_one_hot(x: Any, *, axis: int = -1, like: str = "softmax", temperature: float = 1.0) -> Any:
+    """Put a one in the place of the largest value along an axis, and zeros elsewhere.
+
+    Second order and forward mode: derived, those of the softmax.
+
+    Args:
+        x: The values, for instance logits.
+        axis: The axis along which one value is chosen; of equal values the first.
+        like: `"softmax"`, or `"straight_through"` to hand the gradient on as it is.
+        temperature: The temperature of the softmax.
+
+    Example:
+        >>> import pullback as pb, tensorflow as tf
+        >>> pb.argmax_one_hot(tf.constant([[1.0, 3.0, 2.0]])).numpy().tolist()
+        [[0.0, 1.0, 0.0]]
+
+    Do not use it to predict a class: `tf.argmax` needs no gradient.
+    """
+    require_word("argmax_one_hot", "like", like, _LIKE)
+    require_number("argmax_one_hot", "temperature", temperature, least=0, above=True, fix="temperature=1.0")
+    xp = hosts.of(x, "argmax_one_hot").arrays
+    return xp.one_hot(xp.argmax(x, axis), x, axis)
+
+
+argmax_one_hot = surrogate(argmax_one_hot, like=smooth_argmax)

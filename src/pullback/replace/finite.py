@@ -1,0 +1,62 @@
+"""`finite_gradient`: a value as it is, its gradient without NaN and infinities, which are counted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pullback import hosts
+from pullback.define import custom_gradient
+from pullback.hosts.base import Function
+from pullback.replace.option import forward_refused
+
+
+class Counter:
+    """Hold a variable that is written to, and not read: to a rule it is a static."""
+
+    def __init__(self, variable: Any) -> None:
+        self.variable = variable
+
+
+@custom_gradient(differs="NaN and infinities in the gradient are set to zero")
+def _finite(x: Any, counter: Counter | None, label: str) -> Any:
+    xp = hosts.of(x, "finite_gradient").arrays
+
+    def grad(dy: Any) -> Any:
+        good = xp.isfinite(dy)
+        text = f"pullback: finite_gradient set NaN or inf in the gradient of {label or 'a value'} to zero"
+        kept = xp.where(good, dy, xp.zeros_like(dy))
+        return {"x": xp.report(~good, text, None if counter is None else counter.variable, kept)}
+
+    return x, grad
+
+
+@_finite.pushforward  # type: ignore[attr-defined,untyped-decorator]
+def _refuse(*_: Any, **__: Any) -> Any:
+    raise forward_refused("finite_gradient")
+
+
+rule_function: Function = _finite
+
+
+def finite_gradient(x: Any, *, counter: Any = None, label: str = "") -> Any:
+    """Set NaN and infinities in the gradient of a value to zero, and count them.
+
+    Without a counter a line on stderr tells how many there were, in eager mode only: a graph that may be
+    compiled cannot print. Second order: derived, that of the cleaned gradient. Forward mode: refused.
+
+    Args:
+        x: The value. It is returned as it is.
+        counter: A variable of an integer dtype, to which the number of replaced elements is added.
+        label: What to call the value in the line on stderr.
+
+    Example:
+        >>> import pullback as pb, tensorflow as tf
+        >>> lost = tf.Variable(0, trainable=False)
+        >>> y = pb.finite_gradient(tf.constant([0.0, 1.0]), counter=lost)
+
+    Do not use it to hide a gradient that is always NaN: give the function that makes it a stable gradient.
+    """
+    return rule_function(x, None if counter is None else Counter(counter), label)
+
+
+finite_gradient.rule = _finite.rule  # type: ignore[attr-defined]

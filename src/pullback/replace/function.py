@@ -1,0 +1,60 @@
+"""The rule of a function that somebody else wrote: its name, its signature, and the claim made of it."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+from pullback.errors import DefinitionError
+from pullback.hosts.base import Function
+from pullback.rule import Intent, Rule, at, source_of
+
+_ANY = inspect.signature(lambda *args, **kwargs: None)
+
+
+def rule_of(f: Any, intent: Intent) -> Rule:
+    """Describe any callable: a function, a compiled one, a layer, a function of a loaded model."""
+    return Rule(body=f, name=name_of(f), signature=signature_of(f), intent=intent, source=source_of(f))
+
+
+def where_of(f: Any) -> str:
+    """Name a function and its source line."""
+    return at(name_of(f), source_of(f))
+
+
+def name_of(f: Any) -> str:
+    """Name a callable: by its own name, or that of its class."""
+    name = getattr(f, "__name__", None) or getattr(f, "name", None)
+    return name if isinstance(name, str) else type(f).__name__
+
+
+def signature_of(f: Any) -> inspect.Signature:
+    """Give the signature of a callable; any arguments where it has none to show."""
+    try:
+        return inspect.signature(f)
+    except (TypeError, ValueError):  # a builtin, or a restored function
+        return _ANY
+
+
+def require_functions(verb: str, fix: str, **given: Any) -> None:
+    """Refuse something that cannot be called."""
+    for name, value in given.items():
+        if not callable(value):
+            raise DefinitionError.about(
+                verb,
+                found=f"{name}={value!r}"[:80],
+                expected=f"`{name}` to be a function, a layer, or anything else that can be called",
+                fix=fix,
+            )
+
+
+def made_of(function: Function, *parts: Any) -> Function:
+    """Tell what a function calls, so that a model it becomes part of knows the weights in it."""
+    function.parts = parts  # type: ignore[attr-defined]
+    return function
+
+
+def without_pushforward(function: Function) -> Function:
+    """Take the decorator for a pushforward away where forward mode is derived from another function."""
+    del function.pushforward  # type: ignore[attr-defined]
+    return function

@@ -1,0 +1,35 @@
+"""`map_gradient`: a value as it is, its gradient through a function."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pullback import hosts
+from pullback.define import custom_gradient
+from pullback.replace.function import require_functions
+
+
+@custom_gradient(differs="the gradient is passed through a function")
+def map_gradient(x: Any, fn: Any) -> Any:
+    """Pass the gradient of a value through a function.
+
+    Second order: derived, by differentiating `fn`. Forward mode: derived if `fn` is linear, refused
+    otherwise.
+
+    Args:
+        x: The value. It is returned as it is.
+        fn: Takes the gradient, and returns one of the same shape.
+
+    Example:
+        >>> import pullback as pb, tensorflow as tf
+        >>> y = pb.map_gradient(tf.ones([3]), tf.sign)
+
+    Do not use it for what has a name: scale, reverse, clip, finite.
+    """
+    require_functions("map_gradient", "pb.map_gradient(x, tf.sign)", fn=fn)
+    host = hosts.of(x, "map_gradient")
+
+    def grad(dy: Any) -> Any:
+        return {"x": host.run(fn, [dy], {}, "map_gradient")}
+
+    return x, grad

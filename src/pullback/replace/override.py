@@ -1,0 +1,165 @@
+"""`override`: other gradients for the operations and layers inside a function or a model.
+
+A place is one operation of a matching kind. Its gradient is what the user's function says; everything
+around it stays as it is. How a host finds the places is its own affair; here is what happens at one of them.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from pullback import contract, hosts, tree
+from pullback.call import Call
+from pullback.errors import OverrideError
+from pullback.hosts.base import Cotangents, Derived, Function, Host, Pullback, Tensor
+from pullback.replace.function import name_of
+from pullback.replace.with_gradient import pulled
+from pullback.rule import Intent, Rule, source_of
+
+
+def override(target: Any, gradients: Mapping[Any, Function] | None = None) -> Any:
+    """Replace the gradient of every operation or layer of a kind, wherever it occurs in a function or model.
+
+    With a function or model, gives the same function with other gradients; the original is not changed. With
+    gradients alone, gives a context: what is computed inside it, in eager mode or while a `tf.function` is
+    traced, has those gradients. `replaced` tells how many places there were; a kind without any is an
+    error. Second order: derived, by differentiating the given gradients. Forward mode: derived where they
+    are linear, refused elsewhere.
+
+    Args:
+        target: A function, a `tf.function`, a Keras model, a function of a loaded model; or the gradients,
+            for a context.
+        gradients: By kind, which is a function of the framework (`tf.nn.relu`), a Keras layer's class or
+            its name (`"Dense"`), or the name of an operation (`"Relu"`): a function that gives one
+            cotangent per tensor the operation takes. It is handed what it names, as in `with_gradient`:
+            `dy`, the inputs, `output`.
+
+    Example:
+        >>> import pullback as pb, tensorflow as tf
+        >>> def guided(dy, x):
+        ...     return tf.where((x > 0) & (dy > 0), dy, 0.0)
+        >>> f = pb.override(lambda x: tf.nn.relu(x) * -2.0, {tf.nn.relu: guided})
+        >>> x = tf.constant([1.0, 2.0])
+        >>> with tf.GradientTape() as tape:
+        ...     tape.watch(x)
+        ...     y = f(x)
+        >>> tape.gradient(y, x).numpy().tolist(), f.replaced
+        ([0.0, 0.0], {'relu': 1})
+
+    Do not use it to change a function that you can edit: `with_gradient` says it where it happens.
+    """
+    chosen = target if gradients is None else gradients
+    if not isinstance(chosen, Mapping) or not chosen or (gradients is not None and not callable(target)):
+        raise OverrideError.about(
+            "override",
+            found=f"it was given a {type(target).__name__}"
+            + ("" if gradients is None else f" and gradients of type {type(gradients).__name__}"),
+            expected="a function or model and the gradients by kind, or the gradients alone",
+            fix="pb.override(model, {tf.nn.relu: guided})",
+        )
+    for kind, gradient in chosen.items():
+        if not callable(gradient):
+            raise OverrideError.about(
+                "override",
+                found=f"the gradient of {name_of(kind)} is {gradient!r}",
+                expected="a function from cotangents to cotangents",
+                fix="def guided(dy, x):\n    return …",
+            )
+    host = hosts.default("override")
+    make = functools.partial(Place, host)
+    return host.override(None if gradients is None else target, chosen, make, require_places)
+
+
+class Place(Derived):
+    """The operation inputs ↦ outputs of one place, which has run already."""
+
+    def __init__(
+        self, host: Host, kind: str, names: Sequence[str], inputs: Sequence[Tensor], gradient: Function
+    ) -> None:
+        parameters = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_ONLY) for name in names]
+        rule = Rule(
+            body=gradient,
+            name=kind,
+            signature=inspect.Signature(parameters),
+            intent=Intent("differs", reason=f"overridden by {name_of(gradient)}"),
+            source=source_of(gradient),
+        )
+        self.call = Call(rule, tuple(inputs), {})
+        super().__init__(self.call)
+        self.name = kind
+        self.gradient = gradient
+        self.identity = Place  # there is no body to listen to
+        self.outputs: list[Tensor] = []
+
+    def ran(self, outputs: Sequence[Tensor]) -> PlacePullback:
+        """Take note of the outputs."""
+        self.outputs = list(outputs)
+        self.call.statics = [contract.TENSOR] * len(self.outputs)
+        if len(self.outputs) == 1:
+            self.call.output_tree = None
+        else:
+            self.call.output_tree = tree.flatten(tuple(self.outputs))[1]
+        return PlacePullback(self, self.call.tensors)
+
+    def forward(self, tensors: Sequence[Tensor]) -> tuple[list[Tensor], Pullback]:
+        outputs = self.outputs
+        if not all(a is b for a, b in zip(tensors, self.call.tensors)):
+            outputs = [self._stand_in(output) for output in outputs]  # asked whether the gradient is linear
+        return outputs, PlacePullback(self, tensors, outputs)
+
+    def _stand_in(self, output: Tensor) -> Tensor:
+        """Make a value of an output's shape: the operation itself cannot be run again on other inputs."""
+        shape = [3 if length is None else length for length in self.host.spec(output).shape or (3,)]
+        value = self.host.tensor(np.full(shape, 0.7, np.float32), where=self.where, argument="output")
+        return self.host.arrays.cast(value, output)
+
+
+class PlacePullback:
+    """Run the user's gradient at one place."""
+
+    def __init__(
+        self, place: Place, inputs: Sequence[Tensor], outputs: Sequence[Tensor] | None = None
+    ) -> None:
+        self.place = place
+        self.inputs = inputs
+        self._outputs = outputs
+
+    @property
+    def outputs(self) -> Sequence[Tensor]:
+        return self.place.outputs if self._outputs is None else self._outputs
+
+    def zeros(self) -> list[Tensor]:
+        host = self.place.host
+        return [host.zeros(host.outline(output)) for output in self.outputs]
+
+    def fill(self, cotangents: Sequence[Tensor | None]) -> list[Tensor]:
+        return [zero if c is None else c for zero, c in zip(self.zeros(), cotangents)]
+
+    def require(self, variables: Sequence[Any]) -> None:
+        raise AssertionError("an operation reads no variable")
+
+    def __call__(self, cotangents: Sequence[Tensor | None], variables: Sequence[Any] = ()) -> Cotangents:
+        place = self.place
+
+        def output() -> Any:
+            return place.call.result(self.outputs)
+
+        return Cotangents(pulled(place.gradient, place.call, self.inputs, self.fill(cotangents), output), [])
+
+
+def require_places(replaced: Mapping[str, int], seen: Sequence[str], where: str) -> None:
+    """Refuse an override that found no place for one of its kinds, and list what is there."""
+    for kind, count in replaced.items():
+        if not count:
+            raise OverrideError.about(
+                where,
+                found=f"nothing in it is of the kind {kind!r}",
+                expected=f"one of what is there: {', '.join(sorted(set(seen))) or 'nothing'}",
+                why="an override that matches nothing would silently change nothing",
+                fix="name one of these, or leave the kind out",
+            )

@@ -1,0 +1,38 @@
+"""`scale_gradient`: a value as it is, its gradient times a factor."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pullback import hosts
+from pullback.define import custom_gradient
+
+
+def scaled(x: Any, factor: Any) -> Any:
+    """Multiply by a constant: the function whose derivative `scale_gradient` is."""
+    xp = hosts.of(x, "scale_gradient").arrays
+    return x * (factor if isinstance(factor, (int, float)) else xp.stop(xp.cast(factor, x)))
+
+
+@custom_gradient(like=scaled)
+def scale_gradient(x: Any, factor: Any) -> Any:
+    """Multiply the gradient of a value by a factor.
+
+    Second order: derived, zero. Forward mode: derived, the tangent times the factor.
+
+    Args:
+        x: The value. It is returned as it is.
+        factor: A number, or a tensor whose shape broadcasts to that of `x`. It gets no gradient.
+
+    Example:
+        >>> import pullback as pb, tensorflow as tf
+        >>> y = pb.scale_gradient(tf.constant([1.0, 2.0]), 0.1)
+
+    Do not use it as a learning rate: optimisers like Adam divide by the size of the gradient again.
+    """
+    xp = hosts.of(x, "scale_gradient").arrays
+
+    def grad(dy: Any) -> Any:
+        return {"x": dy * xp.cast(factor, dy)}
+
+    return x, grad

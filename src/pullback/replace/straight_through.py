@@ -1,0 +1,54 @@
+"""`straight_through`: any function forward, the identity backward."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pullback.call import Call
+from pullback.define import function_of
+from pullback.errors import SurrogateError
+from pullback.hosts.base import Function, Tensor
+from pullback.replace.function import made_of, require_functions, rule_of, without_pushforward
+from pullback.replace.graft import Graft, values_of
+from pullback.replace.surrogate import pass_on, require_same
+from pullback.rule import Intent
+
+
+def first_argument(x: Any, *rest: Any, **options: Any) -> Any:
+    """Give the first argument back: what a straight-through gradient is the derivative of."""
+    return x
+
+
+def straight_through(f: Function) -> Function:
+    """Let cotangents pass a function as if it were the identity of its first argument.
+
+    Other tensor arguments get no gradient. Second order: zero. Forward mode: the tangent of the first
+    argument.
+
+    Args:
+        f: A function whose output has the shape of its first argument: a quantiser, a rounding.
+
+    Example:
+        >>> import pullback as pb, tensorflow as tf
+        >>> quantise = pb.straight_through(lambda w: tf.round(w * 8) / 8)
+
+    Do not use it for a function that is far from the identity: `surrogate` says what to take instead.
+    """
+    require_functions("straight_through", "pb.straight_through(tf.round)", f=f)
+
+    def apply(call: Call) -> list[Tensor]:
+        values = values_of(call)
+        slots = [slot for slot in call.slots if slot.has_tensor]
+        sources = [call.tensors[place] for place in slots[0].places if place is not None]
+        if len(sources) != len(values):
+            raise SurrogateError.about(
+                call.where,
+                found=f"it has {len(values)} outputs, and its first argument {len(sources)} tensors",
+                expected="one output per tensor of the first argument",
+                fix="pb.surrogate(f, like=…)",
+            )
+        require_same(call.host, call, values, sources, slots[0].name)
+        return call.host.apply(Graft(call, len(values), pass_on), values + sources)
+
+    function = function_of(rule_of(f, Intent("like", function=first_argument)), apply)
+    return made_of(without_pushforward(function), f)

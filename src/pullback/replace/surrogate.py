@@ -1,0 +1,97 @@
+"""`surrogate`: the value of one function, the gradient of another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pullback import contract, tree
+from pullback.call import Call
+from pullback.define import function_of
+from pullback.errors import SurrogateError
+from pullback.hosts.base import Function, Host, Tensor, show_shape
+from pullback.replace.function import made_of, name_of, require_functions, rule_of, without_pushforward
+from pullback.replace.graft import Graft, values_of
+from pullback.rule import Intent
+
+
+def surrogate(f: Function, like: Function) -> Function:
+    """Give a function the gradient of another one.
+
+    Second order and forward mode: derived, those of `like`. So are the gradients of variables and closures.
+
+    Args:
+        f: The function whose value is wanted: a step, a quantiser, an argmax.
+        like: The function whose gradient is used. It takes the same arguments, and its outputs have the
+            shapes of those of `f`.
+
+    Example:
+        >>> import pullback as pb, tensorflow as tf
+        >>> spike = pb.surrogate(lambda v: tf.cast(v > 0, v.dtype), like=tf.sigmoid)
+
+    Do not use it where `f` has a useful derivative of its own.
+    """
+    require_functions("surrogate", "pb.surrogate(tf.round, like=tf.identity)", f=f, like=like)
+
+    def apply(call: Call) -> list[Tensor]:
+        host = call.host
+        values = values_of(call)
+        args, kwargs = call.arguments(call.tensors)
+        smooth = host.run(like, args, kwargs, call.where)
+        _require_structure(call, smooth, name_of(like))
+        sources = [leaf for leaf in tree.flatten(smooth)[0] if host.is_tensor(leaf)]
+        require_same(host, call, values, sources, name_of(like))
+        return host.apply(Graft(call, len(values), pass_on), values + sources)
+
+    function = function_of(rule_of(f, Intent("like", function=like)), apply)
+    return made_of(without_pushforward(function), f, like)
+
+
+def _require_structure(call: Call, outputs: Any, like: str) -> None:
+    """Refuse a surrogate that returns another structure than the function."""
+    leaves, structure = tree.flatten(outputs)
+    have = tree.unflatten(structure, [call.host.is_tensor(leaf) for leaf in leaves])
+    want = tree.unflatten(call.output_tree, [static is contract.TENSOR for static in call.statics])
+    if have != want:
+        raise SurrogateError.about(
+            call.where,
+            found=f"`{like}` returns {_shown(have)}, the function {_shown(want)}",
+            expected="the same outputs of both",
+            fix="choose the outputs inside `like`",
+        )
+
+
+def _shown(outputs: Any) -> str:
+    if not tree.is_container(outputs):
+        return "one tensor" if outputs else "no tensor"
+    return f"a {type(outputs).__name__} of {len(outputs)}"
+
+
+def require_same(
+    host: Host, call: Call, values: Sequence[Tensor], sources: Sequence[Tensor], like: str
+) -> None:
+    """Refuse a source that cannot take the cotangent of its value."""
+    for value, source in zip(values, sources):
+        have, want = host.spec(source), host.spec(value)
+        known = have.shape is not None and want.shape is not None
+        if (known and not _agree(have.shape or (), want.shape or ())) or not host.differentiable(value):
+            raise SurrogateError.about(
+                call.where,
+                found=f"its output is {want}, and that of `{like}` is {have}",
+                expected="floating outputs of one shape",
+                why="the cotangent of the one is handed to the other",
+                fix=f"tf.cast the output to {have.dtype}"
+                if not host.differentiable(value)
+                else f"make `{like}` return shape {show_shape(want.shape or ())}",
+            )
+
+
+def _agree(a: Sequence[int | None], b: Sequence[int | None]) -> bool:
+    return len(a) == len(b) and all(m is None or n is None or m == n for m, n in zip(a, b))
+
+
+def pass_on(graft: Graft, tensors: Sequence[Tensor], cotangents: Sequence[Tensor]) -> list[Any]:
+    """Hand the cotangents of the values to the sources, one to one."""
+    host, sources = graft.host, tensors[graft.count :]
+    handed = [c if host.fit([c], [x]) else host.conform(c, x) for c, x in zip(cotangents, sources)]
+    return [None] * graft.count + handed

@@ -1,0 +1,142 @@
+"""`with_gradient`: keep a function, and take its gradient from the output of another one."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from pullback import contract, tree
+from pullback.call import Call
+from pullback.define import function_of, intent_of
+from pullback.errors import GradSignatureError
+from pullback.hosts.base import Function, Tensor
+from pullback.replace.function import made_of, name_of, require_functions, rule_of, where_of
+from pullback.replace.graft import Graft, values_of
+from pullback.rule import Rule
+
+
+def with_gradient(
+    f: Function, grad: Function, *, like: Function | None = None, differs: str | None = None
+) -> Function:
+    """Keep a function as it is, and take its gradient from another function.
+
+    Variables that `f` reads, such as a layer's weights, and tensors it closes over keep the gradients of
+    automatic differentiation. Second order: derived, by differentiating `grad`. Forward mode: derived when
+    `grad` is linear in `dy`, refused otherwise.
+
+    Args:
+        f: Any callable: a function, a `tf.function`, a layer, a function of a loaded model.
+        grad: Gives one cotangent per tensor argument of `f`. It is handed what it names: first one cotangent
+            per output, then arguments of `f` by their names, or all of them by position; `output`; and
+            `variables`, if it gives the gradients of captured variables too: `return dx, [dv]`.
+        like: The function whose derivative this gradient is, when it is not that of `f`.
+        differs: Why the gradient is another one on purpose.
+
+    Example:
+        >>> import pullback as pb, tensorflow as tf
+        >>> def stable(dy, x, output):
+        ...     return dy * (1 - tf.exp(-output))
+        >>> log1pexp = pb.with_gradient(tf.math.softplus, stable)
+
+    Do not use it for a function that you write yourself: `custom_gradient` shares what both halves compute.
+    """
+    require_functions("with_gradient", "pb.with_gradient(f, grad)", f=f, grad=grad)
+    rule = rule_of(f, intent_of(where_of(f), like, differs))
+    if any(parameter.name == "variables" for parameter in _parameters(grad)):
+        return made_of(function_of(dataclasses.replace(rule, body=_body(f, grad, rule))), f)
+
+    def pull(graft: Graft, tensors: Sequence[Tensor], cotangents: Sequence[Tensor]) -> list[Any]:
+        def output() -> Any:
+            # Not the bare value: its own derivative is the one that is being defined here.
+            return graft.call.result(graft.again(tensors))
+
+        # What reaches the values goes on to the variables of `f`, and to nothing else.
+        return [*cotangents, *pulled(grad, graft.call, tensors[graft.count :], cotangents, output)]
+
+    def apply(call: Call) -> list[Tensor]:
+        values = values_of(call)
+        return call.host.apply(Graft(call, len(values), pull), values + call.tensors)
+
+    return made_of(function_of(rule, apply), f)
+
+
+def _body(f: Function, grad: Function, rule: Rule) -> Function:
+    """Make the body of a rule whose `grad` answers for the captured variables too."""
+
+    def body(*args: Any, **kwargs: Any) -> Any:
+        call = Call(rule, args, kwargs)
+        outputs = call.host.run(f, args, kwargs, rule.where)
+        leaves, call.output_tree = tree.flatten(outputs)
+        call.statics, _ = contract.tensor_outputs(leaves, call.host, rule, call.tensors)
+
+        def pull(*dys: Any, variables: Any = ()) -> Any:
+            given, named = _arguments(grad, call, call.tensors, list(dys), lambda: outputs)
+            returned = call.host.run(grad, given, {**named, "variables": variables}, rule.where)
+            return returned if variables else returned[0]
+
+        return outputs, pull
+
+    body.__wrapped__ = f  # type: ignore[attr-defined]
+    return body
+
+
+def pulled(
+    grad: Function,
+    call: Call,
+    inputs: Sequence[Tensor],
+    cotangents: Sequence[Tensor],
+    output: Callable[[], Any],
+) -> list[Tensor | None]:
+    """Run a `grad` that is handed what it names; give one cotangent, or None, per tensor of the call."""
+    args, kwargs = _arguments(grad, call, inputs, list(cotangents), output)
+    returned = call.host.run(grad, args, kwargs, call.where)
+    return contract.settle(returned, call, inputs, (), grad).inputs
+
+
+def _arguments(
+    grad: Function, call: Call, inputs: Sequence[Tensor], dys: list[Any], output: Callable[[], Any]
+) -> tuple[list[Any], dict[str, Any]]:
+    """Choose what `grad` is called with, by what its signature names."""
+    if call.output_tree is not None:
+        each = isinstance(call.output_tree.template, (tuple, list)) and not tree.is_namedtuple(
+            call.output_tree.template
+        )
+        dys = contract.spread_cotangents("each" if each else "whole", call.output_tree, call.statics, dys)
+    args, kwargs = call.arguments(inputs)
+    known = _by_name(call, args, kwargs)
+    takes = _parameters(grad)
+    wanted: dict[str, Any] = {}
+    if any(p.name == "output" for p in takes):
+        wanted["output"] = output()
+    positional = [p for p in takes if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    places = [p for p in positional if p.name not in ("output", "variables")]
+    wanted |= {p.name: known[p.name] for p in takes if p.kind is p.KEYWORD_ONLY and p.name in known}
+    if any(p.kind is p.VAR_POSITIONAL for p in takes):
+        return [*dys, *args], wanted | {n: v for n, v in kwargs.items() if n in wanted}
+    extra = places[len(dys) :]
+    if len(places) >= len(dys) and all(p.name in known for p in extra):
+        return [*dys, *(known[p.name] for p in extra)], wanted
+    if len(extra) == len(args) + len(kwargs):
+        return [*dys, *args, *kwargs.values()], wanted
+    names = ", ".join(["dy"] if len(dys) == 1 else [f"dy{i}" for i in range(len(dys))])
+    raise GradSignatureError.about(
+        call.where,
+        found=f"`{name_of(grad)}` takes ({', '.join(p.name for p in takes)})",
+        expected=f"{len(dys)} cotangent{'' if len(dys) == 1 else 's'} first, then arguments of the function: "
+        f"{', '.join(f'`{name}`' for name in known)}",
+        fix=f"def {name_of(grad)}({', '.join([names, *known])}, *, output):",
+    )
+
+
+def _parameters(grad: Function) -> list[inspect.Parameter]:
+    try:
+        return list(inspect.signature(grad).parameters.values())
+    except (TypeError, ValueError):  # a builtin: let it take what it can
+        return list(inspect.signature(lambda *everything: None).parameters.values())
+
+
+def _by_name(call: Call, args: list[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
+    names = [slot.name for slot in call.slots]
+    return {**dict(zip((n for n in names if n not in kwargs), args)), **kwargs}

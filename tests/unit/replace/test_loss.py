@@ -1,0 +1,149 @@
+"""`loss` builds a Keras loss that trains by the gradient it was given."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import pullback as pb
+
+RNG = np.random.default_rng(2)
+X = RNG.normal(size=[32, 3]).astype("float32")
+Y = (X @ [[1.0], [-2.0], [0.5]] + 0.3).astype("float32")
+
+
+@keras.saving.register_keras_serializable(package="tests_of_losses")
+def squared(y_true, y_pred):
+    return tf.reduce_mean(tf.square(y_pred - y_true), -1)
+
+
+@keras.saving.register_keras_serializable(package="tests_of_losses")
+def squared_gradient(y_true, y_pred):
+    return 2 * (y_pred - y_true) / tf.cast(tf.shape(y_pred)[-1], y_pred.dtype)
+
+
+@keras.saving.register_keras_serializable(package="tests_of_losses")
+def nothing(y_true, y_pred):
+    return tf.zeros_like(y_pred)
+
+
+def model_of(seed=1, units=1):
+    keras.utils.set_random_seed(seed)
+    return keras.Sequential([keras.Input([3]), keras.layers.Dense(4, "tanh"), keras.layers.Dense(units)])
+
+
+def trained(loss, model=None, y=Y, fit=None, **options):
+    model = model or model_of()
+    model.compile(keras.optimizers.SGD(0.05), loss=loss, **options)
+    history = model.fit(X, y, epochs=2, batch_size=8, shuffle=False, verbose=0, **(fit or {}))
+    return model.get_weights(), history.history["loss"]
+
+
+def same(a, b):
+    for found, expected in zip(a[0], b[0]):
+        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(a[1], b[1], rtol=1e-4)
+
+
+@pytest.mark.parametrize("options", [{}, {"run_eagerly": True}, {"jit_compile": True}], ids=str)
+def test_it_trains_as_the_native_loss(options):
+    same(trained(pb.loss(squared, squared_gradient), **options), trained("mse", **options))
+
+
+def test_the_gradient_is_the_given_one():
+    model = model_of()
+    before = model.get_weights()
+    after, history = trained(pb.loss(squared, nothing, differs="for the test"), model)
+    same((after, history), (before, history))
+    assert history[0] > 0
+
+
+@pytest.mark.parametrize("reduction", ["sum", "sum_over_batch_size"])
+def test_reductions_and_sample_weights_are_those_of_keras(reduction):
+    weights = RNG.uniform(0, 2, 32).astype("float32")
+    fit = {"sample_weight": weights}
+    ours = pb.loss(squared, squared_gradient, reduction=reduction)
+    same(trained(ours, fit=fit), trained(keras.losses.MeanSquaredError(reduction=reduction), fit=fit))
+
+
+def test_class_weights_are_those_of_keras():
+    labels = np.eye(2, dtype="float32")[RNG.integers(0, 2, 32)]
+    fit = {"class_weight": {0: 0.2, 1: 3.0}}
+    ours = trained(pb.loss(squared, squared_gradient), model_of(units=2), labels, fit)
+    same(ours, trained("mse", model_of(units=2), labels, fit))
+
+
+def test_a_loss_per_element_is_reduced_too():
+    ours = pb.loss(lambda t, p: tf.square(p - t), lambda t, p: 2 * (p - t), name="elementwise")
+    same(trained(ours), trained("mse"))
+
+
+def test_mixed_precision():
+    keras.mixed_precision.set_dtype_policy("mixed_float16")
+    try:
+        found, expected = trained(pb.loss(squared, squared_gradient)), trained("mse")
+    finally:
+        keras.mixed_precision.set_dtype_policy("float32")
+    same(found, expected)
+
+
+def test_two_replicas():
+    strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+    with strategy.scope():
+        found = trained(pb.loss(squared, squared_gradient), model_of())
+    same(found, trained("mse"))
+
+
+def test_it_is_saved_with_its_model(tmp_path):
+    model = model_of()
+    model.compile("sgd", pb.loss(squared, squared_gradient, name="ours", reduction="sum"))
+    model.save(tmp_path / "m.keras")
+    loaded = keras.models.load_model(tmp_path / "m.keras")
+    assert loaded.loss.name == "ours"
+    assert loaded.loss.reduction == "sum"
+    assert loaded.loss.rule.name == "squared"
+    np.testing.assert_allclose(loaded.evaluate(X, Y, verbose=0), model.evaluate(X, Y, verbose=0))
+    same((loaded.get_weights(), [1]), (model.get_weights(), [1]))
+
+
+def test_the_config_makes_the_same_loss():
+    loss = pb.loss(squared, nothing, like=squared, dtype="float64")
+    again = type(loss).from_config(loss.get_config())
+    assert again.dtype == "float64"
+    assert again.rule.intent == loss.rule.intent
+    np.testing.assert_allclose(again(Y, 2 * Y), loss(Y, 2 * Y))
+
+
+def test_labels_have_no_gradient_and_the_second_order_is_derived(wrap):
+    loss = pb.loss(squared, squared_gradient)
+    t, p = tf.constant([[1.0, 2.0]]), tf.constant([[0.5, -1.0]])
+
+    @wrap
+    def slopes(t, p):
+        with tf.GradientTape() as outer:
+            outer.watch(p)
+            with tf.GradientTape() as tape:
+                tape.watch([t, p])
+                y = loss(t, p)
+            dt, dp = tape.gradient(y, [t, p])
+        assert dt is None
+        return dp, outer.gradient(dp, p)
+
+    first, second = slopes(t, p)
+    np.testing.assert_allclose(first, p - t, rtol=1e-6)
+    np.testing.assert_allclose(second, [[1.0, 1.0]], rtol=1e-6)
+
+
+def test_a_gradient_of_another_shape_is_refused():
+    loss = pb.loss(squared, lambda t, p: tf.ones([4, 3]))
+    p = tf.ones([4, 2])
+    with tf.GradientTape() as tape:
+        tape.watch(p)
+        y = loss(tf.zeros([4, 2]), p)
+    with pytest.raises(pb.errors.CotangentShapeError, match="y_pred"):
+        tape.gradient(y, p)
+
+
+def test_what_is_no_function_is_refused():
+    with pytest.raises(pb.errors.DefinitionError, match="gradient="):
+        pb.loss(squared, 3)
