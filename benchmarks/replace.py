@@ -79,8 +79,8 @@ PAIRS = {
 
 
 def network(middle, compiled):
-    weights = [tf.Variable(tf.random.stateless_normal([256, 256], [k, 0]) / 16) for k in range(6)]
-    x = tf.random.stateless_normal([256, 256], [9, 9])
+    weights = [tf.Variable(tf.random.stateless_normal([128, 128], [k, 0]) / 11) for k in range(6)]
+    x = tf.random.stateless_normal([128, 128], [9, 9])
 
     @tf.function(jit_compile=compiled)
     def step():
@@ -99,7 +99,7 @@ def steps() -> list[tuple[str, float, float]]:
     for way, compiled in (("tf.function", False), ("XLA", True)):
         for name, (by_hand, ours) in PAIRS.items():
             arms = {"native": network(by_hand, compiled), "pullback": network(ours, compiled)}
-            t = floors(arms, calls=3, rounds=40)
+            t = floors(arms, calls=2, rounds=150)
             print(f"{way} {name}: by hand {t['native']:.0f} µs, pullback {t['pullback']:.0f} µs", flush=True)
             results.append((f"{way} {name}: step / by hand", t["pullback"] / t["native"], 1.05))
     return results

@@ -88,7 +88,9 @@ def test_mixed_precision():
 
 
 def test_two_replicas():
-    strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+    # Collective reductions of two strategies in one process disturb each other.
+    reduction = tf.distribute.ReductionToOneDevice()
+    strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"], cross_device_ops=reduction)
     with strategy.scope():
         found = trained(pb.loss(squared, squared_gradient), model_of())
     same(found, trained("mse"))

@@ -23,11 +23,14 @@ from pullback.errors import ForbiddenGradientError
 from pullback.hosts.base import Operation, Pullback, second_order_refused
 from pullback.hosts.tensorflow import captures, eager, forward, recording, vectorized
 
+_exporting: list[Any] = []  # gradients that are being written to a SavedModel
 _gradients: weakref.WeakValueDictionary[str, Any] = weakref.WeakValueDictionary()
 
 
 def apply(operation: Operation, tensors: list[Any]) -> list[Any]:
     """Trace an operation and register its gradient."""
+    if _exporting:
+        return _apply_for_export(operation, tensors)
     graph = tf.compat.v1.get_default_graph()
     tensors = [_inside(tensor, graph) for tensor in tensors]
     watcher = recording.watch_variables()
@@ -121,7 +124,11 @@ class Gradient:
     def by_graph(self, op: Any, *cotangents: Any) -> list[Any]:
         """Answer a tape outside the function, or an export, which passes no operation."""
         if op is None:
-            return self._run(cotangents, _apply_for_export)
+            _exporting.append(self)
+            try:
+                return self._run(cotangents, _apply_for_export)
+            finally:
+                _exporting.pop()
         for tensor in self.foreign:
             if captures.depends_on_inputs(tensor):
                 raise captures.captured(self.operation, tensor)
