@@ -16,7 +16,7 @@ from pullback import contract, hosts, tree
 from pullback.errors import HostError, NoTensorError
 from pullback.hosts import Role
 from pullback.hosts.base import Cotangents, Host, Operation, Pullback, Tensor
-from pullback.rule import Rule
+from pullback.rule import Intent, Rule
 
 
 class Slot:
@@ -178,6 +178,10 @@ class Call:
     @property
     def order(self) -> int | None:
         return self.rule.order
+
+    @property
+    def intent(self) -> Intent:
+        return self.rule.intent
 
     def forward(self, tensors: Sequence[Tensor]) -> tuple[list[Tensor], Pullback]:
         """Run the body; keep of its outputs only what the pullback needs."""

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, Protocol
 
 from pullback.errors import SecondOrderError
+from pullback.rule import Intent
 
 Tensor = Any
 Function = Callable[..., Any]
@@ -41,6 +42,13 @@ class Cotangents(NamedTuple):
     second: Callable[..., Any] | None = None
 
 
+class Met(NamedTuple):
+    """A rule that was met inside a function: its name, and what it claims to be."""
+
+    name: str
+    intent: Intent
+
+
 class Pullback(Protocol):
     """Take cotangents of the outputs to cotangents of the inputs; a missing cotangent is None."""
 
@@ -67,6 +75,9 @@ class Operation(Protocol):
 
     @property
     def order(self) -> int | None: ...
+
+    @property
+    def intent(self) -> Intent: ...
 
     def forward(self, tensors: Sequence[Tensor]) -> tuple[list[Tensor], Pullback]:
         """Run the body."""
@@ -105,6 +116,7 @@ class Derived:
         self.name = f"{operation.name}_grad"
         self.where = operation.where
         self.order: int | None = None
+        self.intent = operation.intent
         self.host = operation.host
         self.has_pushforward = False
         self.identity = operation.identity

@@ -71,6 +71,34 @@ def test_an_explicit_pushforward_wins(where):
 
 
 @surroundings
+def test_a_pushforward_may_use_the_arguments(where):
+    @pb.custom_gradient
+    def f(x, k=3.0):
+        def grad(dy):
+            return dy
+
+        return x * 1.0, grad
+
+    @f.pushforward
+    def _(dx, x):
+        return 42 * dx * tf.sin(x) + 0.0 * x
+
+    np.testing.assert_allclose(SURROUNDINGS[where](f, X, T), 42 * T * tf.sin(X), rtol=1e-5)
+
+
+@surroundings
+def test_an_elementwise_rule_with_constants_in_its_partials(where):
+    def value(x):
+        return tf.tanh(x) * 2
+
+    def slope(x):
+        return 2.0 * (1.0 - tf.tanh(x) ** 2)
+
+    rule = pb.elementwise(value, slope)
+    np.testing.assert_allclose(SURROUNDINGS[where](rule, X, T), T * slope(X), rtol=1e-5)
+
+
+@surroundings
 def test_a_nonlinear_pullback_refuses_forward_mode(where):
     @pb.custom_gradient(differs="clipped")
     def clipped(x):

@@ -15,7 +15,7 @@ import tensorflow as tf
 
 from pullback.cotangent import broadcast_axes
 from pullback.errors import CotangentShapeError, UnsupportedInputError
-from pullback.hosts.base import Kind, Operation, Spec, show_shape
+from pullback.hosts.base import Kind, Met, Operation, Spec, show_shape
 from pullback.hosts.tensorflow import arrays, autograph, public, recording
 
 if recording.AVAILABLE:
@@ -35,7 +35,7 @@ class TensorFlowHost:
     """Execute operations in TensorFlow 2."""
 
     name = "TensorFlow"
-    bypassed: list[str] | None = None  # while the checker runs bodies without their rules: the rules met
+    bypassed: list[Met] | None = None  # while the checker runs bodies without their rules: the rules met
     arrays = arrays
     recorded = recording.AVAILABLE and os.environ.get("PULLBACK_TENSORFLOW") != "public"
 
@@ -187,7 +187,7 @@ class TensorFlowHost:
 
     def apply(self, operation: Operation, tensors: list[Any]) -> list[Any]:
         if self.bypassed is not None:
-            self.bypassed.append(operation.name)
+            self.bypassed.append(Met(operation.name, operation.intent))
             return operation.forward(tensors)[0]
         if not self.recorded:
             return public.apply(operation, tensors)

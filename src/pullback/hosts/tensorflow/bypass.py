@@ -10,13 +10,15 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
+from pullback.hosts.base import Met
 from pullback.hosts.tensorflow import HOST, recording
+from pullback.rule import EXACT
 
 
 @contextlib.contextmanager
-def bypassed() -> Iterator[list[str]]:
-    """Run rules as their plain bodies; the list collects the names of the rules met."""
-    met: list[str] = []
+def bypassed() -> Iterator[list[Met]]:
+    """Run rules as their plain bodies; the list collects the rules met."""
+    met: list[Met] = []
     before, HOST.bypassed = HOST.bypassed, met
     try:
         with _native_bypassed(met):
@@ -26,7 +28,7 @@ def bypassed() -> Iterator[list[str]]:
 
 
 @contextlib.contextmanager
-def _native_bypassed(met: list[str]) -> Iterator[None]:
+def _native_bypassed(met: list[Met]) -> Iterator[None]:
     rules = recording.native_rules
     if rules is None:  # another TensorFlow than we know: its own rules stay what they are
         yield
@@ -34,7 +36,7 @@ def _native_bypassed(met: list[str]) -> Iterator[None]:
     kept = (rules._eager_mode_decorator, rules._graph_mode_decorator)
 
     def body_only(function: Any, args: Any, kwargs: Any) -> Any:
-        met.append(getattr(function, "__name__", "rule"))
+        met.append(Met(getattr(function, "__name__", "rule"), EXACT))
         return function(*args, **kwargs)[0]
 
     rules._eager_mode_decorator = rules._graph_mode_decorator = body_only

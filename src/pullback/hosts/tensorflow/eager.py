@@ -13,7 +13,7 @@ from typing import Any
 import tensorflow as tf
 
 from pullback.errors import SecondOrderError
-from pullback.hosts.base import Cotangents, Operation, Pullback, second_order_refused
+from pullback.hosts.base import Cotangents, Derived, Operation, Pullback, second_order_refused
 from pullback.hosts.tensorflow import captures, forward, recording
 
 
@@ -32,7 +32,7 @@ def apply(operation: Operation, tensors: list[Any]) -> list[Any]:
             with captures.listening(tensors) as ear:
                 outputs, pull = operation.forward(tensors)
             captures.remember(operation, ear)
-            foreign = ear.foreign()
+            foreign = [] if isinstance(operation, Derived) else ear.foreign()
         variables = list(recording.watched_variables(watcher))
     finally:
         recording.unwatch_variables(watcher)

@@ -50,33 +50,33 @@ def _transpose(pull: Pullback, variables: list[Any], tangents: Sequence[Any]) ->
 
 
 class Transposable(Derived):
-    """A pullback, cotangents ↦ cotangents, whose own pullback is the user's pushforward.
+    """A pullback, (cotangents, tensors) ↦ cotangents, whose own pullback is the user's pushforward.
 
     An accumulator outside a `tf.function` transposes the gradient of the whole function. Passing the
-    cotangents through this operation makes the transpose what the user said.
+    cotangents through this operation makes the transpose what the user said. The tensors of the call are
+    inputs too: the transpose is computed in another graph than theirs, and reaches them through this one.
     """
 
-    def __init__(
-        self, operation: Operation, pull: Pullback, tensors: list[Any], variables: list[Any]
-    ) -> None:
+    def __init__(self, operation: Operation, pull: Pullback, count: int, variables: list[Any]) -> None:
         super().__init__(operation)
         self.operation = operation
         self.pull = pull
-        self.tensors = tensors
+        self.count = count  # of the cotangents
         self.variables = variables
 
-    def forward(self, cotangents: Sequence[Any]) -> tuple[list[Any], Pullback]:
-        got = self.pull(cotangents, self.variables)
+    def forward(self, tensors: Sequence[Any]) -> tuple[list[Any], Pullback]:
+        got = self.pull(tensors[: self.count], self.variables)
         self.given = [i for i, cotangent in enumerate(got.inputs) if cotangent is not None]
-        return [got.inputs[i] for i in self.given], _Pushing(self)
+        return [got.inputs[i] for i in self.given], _Pushing(self, list(tensors[self.count :]))
 
 
 class _Pushing:
-    def __init__(self, of: Transposable) -> None:
+    def __init__(self, of: Transposable, tensors: list[Any]) -> None:
         self.of = of
+        self.tensors = tensors
 
     def zeros(self) -> list[Any]:
-        return [tf.zeros_like(self.of.tensors[i]) for i in self.of.given]
+        return [tf.zeros_like(self.tensors[i]) for i in self.of.given]
 
     def fill(self, cotangents: Sequence[Any]) -> list[Any]:
         return [zero if c is None else c for zero, c in zip(self.zeros(), cotangents)]
@@ -85,12 +85,12 @@ class _Pushing:
         """Accept captured variables: a pushforward moves arguments only."""
 
     def __call__(self, cotangents: Sequence[Any], variables: Sequence[Any] = ()) -> Cotangents:
-        tangents = [tf.zeros_like(tensor) for tensor in self.of.tensors]
+        tangents = [tf.zeros_like(tensor) for tensor in self.tensors]
         for i, cotangent in zip(self.of.given, self.fill(cotangents)):
             tangents[i] = cotangent
-        pushed = self.of.operation.pushforward(self.of.tensors, tangents)
+        pushed = self.of.operation.pushforward(self.tensors, tangents)
         assert pushed is not None
-        return Cotangents(pushed, [None] * len(variables))
+        return Cotangents([*pushed, *[None] * len(self.tensors)], [None] * len(variables))
 
 
 def require_linear(operation: Operation, tensors: Sequence[Any], variables: Sequence[Any]) -> None:

@@ -20,7 +20,7 @@ from typing import Any
 import tensorflow as tf
 
 from pullback.errors import ForbiddenGradientError
-from pullback.hosts.base import Operation, Pullback, second_order_refused
+from pullback.hosts.base import Derived, Operation, Pullback, second_order_refused
 from pullback.hosts.tensorflow import captures, eager, forward, recording, vectorized
 
 _exporting: list[Any] = []  # gradients that are being written to a SavedModel
@@ -40,7 +40,8 @@ def apply(operation: Operation, tensors: list[Any]) -> list[Any]:
         variables = list(recording.watched_variables(watcher))
     finally:
         recording.unwatch_variables(watcher)
-    foreign = ear.foreign(graph)
+    # A part of another operation uses what that one was given, and was looked at with it.
+    foreign = [] if isinstance(operation, Derived) else ear.foreign(graph)
     captures.refuse_named(operation, tensors)
     captures.refuse_watched(operation, foreign)
     if variables:
@@ -160,8 +161,8 @@ class Gradient:
 
     def _by_pushforward(self, cotangents: Sequence[Any]) -> list[Any]:
         dense = self.pull.fill(eager.densify(cotangents[: self.count]))
-        through = forward.Transposable(self.operation, self.pull, self.tensors, self.variables)
-        results = apply(through, dense)
+        through = forward.Transposable(self.operation, self.pull, len(dense), self.variables)
+        results = apply(through, dense + self.tensors)
         inputs: list[Any] = [None] * len(self.tensors)
         for i, result in zip(through.given, results):
             inputs[i] = result

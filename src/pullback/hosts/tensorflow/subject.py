@@ -17,6 +17,7 @@ import tensorflow as tf
 from pullback.check.space import is_real_or_complex
 from pullback.check.subject import Array, Arrays, Cotangents, Subject
 from pullback.errors import NoTensorError
+from pullback.hosts.base import Met
 from pullback.hosts.tensorflow.bypass import bypassed
 from pullback.hosts.tensorflow.export import survives_export
 from pullback.hosts.tensorflow.leaves import (
@@ -30,7 +31,7 @@ from pullback.hosts.tensorflow.leaves import (
     tensor_of,
     variable_of,
 )
-from pullback.rule import EXACT, Rule, source_of
+from pullback.rule import EXACT, Intent, Rule, source_of
 
 
 def subject(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Subject:
@@ -39,7 +40,9 @@ def subject(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Subject:
 
 
 def outputs_of(returned: Any) -> Any:
-    """Take the outputs from what a body returns: `y, grad`, `(y, z), grad` or `y, z, grad`."""
+    """Take the outputs from what a body returns: `y, grad`, `y, z, grad`; a replacement returns no `grad`."""
+    if not isinstance(returned, (tuple, list)) or not callable(returned[-1]):
+        return returned
     *outputs, _ = returned
     return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
@@ -276,30 +279,48 @@ class _Adapter:
 
     # rules
 
-    def bodies(self) -> tuple[Callable[..., Any] | None, bool]:
-        """Give the function with every rule bypassed, and whether there was a rule."""
-        if self.rule is not None:
-            rule = self.rule
-            return (lambda *a, **k: outputs_of(rule.body(*a, **k))), True
+    def bodies(self) -> tuple[Callable[..., Any] | None, list[Met]]:
+        """Give the function with every rule bypassed, and the rules that were met."""
+        rule = self.rule
+        if rule is not None and self.fits(rule):
+            return (lambda *a, **k: outputs_of(rule.body(*a, **k))), [Met(rule.name, rule.intent)]
         try:
             with bypassed() as met:
                 self.call(self.function, self.tensors)
         except Exception:  # the function itself is at fault, or cannot run at its example
-            return None, False
+            return None, []
         if not met:
-            return None, False
+            return None, []
 
         def body(*args: Any, **kwargs: Any) -> Any:
             with bypassed():
                 return self.function(*args, **kwargs)
 
-        return body, True
+        return body, met
+
+    def fits(self, rule: Rule) -> bool:
+        """Tell whether the body takes what the function takes, and not what a wrapper makes of it."""
+        args, kwargs = self.structure
+        try:
+            rule.signature.bind(*args, **kwargs)
+        except TypeError:
+            return False
+        return True
+
+    def claim(self, met: list[Met]) -> Intent:
+        """Say what the gradient claims to be: what its rule says, or what the rules inside make of it."""
+        if self.rule is not None:
+            return self.rule.intent
+        for rule in met:
+            if rule.intent.kind != "exact":
+                return Intent("differs", reason=f"it uses {rule.name}, whose gradient is {rule.intent}")
+        return EXACT
 
     def direct(self) -> Callable[[Arrays, Arrays], Cotangents] | None:
         """Give the user's `grad` called by hand, when the function itself is a rule."""
         body: Any = None
         if self.rule is not None:
-            body = self.rule.body
+            body = self.rule.body if self.fits(self.rule) else None
         else:
             decorator = getattr(self.function, "_tf_decorator", None)
             if decorator is not None and decorator.decorator_name == "custom_gradient":
@@ -314,7 +335,11 @@ class _Adapter:
                 leaves[slot] = tensor
             args, kwargs = tf.nest.pack_sequence_as(self.structure, leaves)
             returned = written(*args, **kwargs)
+            if not isinstance(returned, (tuple, list)) or not callable(returned[-1]):
+                raise ValueError("a replacement has no `grad` of its own")
             given = returned[-1](*[tf.constant(c) for c in cotangents])
+            if isinstance(given, dict):  # by the names of the arguments
+                given = [given.get(name) for name in self.names()]
             flat = list(given) if isinstance(given, (list, tuple)) else [given]
             if len(flat) == len(leaves):
                 flat = [flat[i] for i in self.slots]
@@ -328,8 +353,8 @@ class _Adapter:
         """Put it together."""
         inputs = tuple(array_of(t) for t in self.sources(self.tensors))
         self.differentiable = tuple(is_real_or_complex(a.dtype) for a in inputs)
-        body, is_rule = self.bodies()
-        intent = self.rule.intent if self.rule is not None else EXACT
+        body, met = self.bodies()
+        intent = self.claim(met)
         oracle = intent.function if intent.kind == "like" else body
         return Subject(
             name=self.name,
@@ -351,7 +376,7 @@ class _Adapter:
             astype=self.astype,
             intent=intent,
             order=self.rule.order if self.rule is not None else None,
-            is_rule=is_rule,
+            is_rule=bool(met) or self.rule is not None,
             is_builtin=str(getattr(self.function, "__module__", "")).startswith(("tensorflow", "keras")),
             forward_mode_claimed=self.rule is not None,
             captured=captured_by(self.function),
