@@ -99,7 +99,7 @@ def steps() -> list[tuple[str, float, float]]:
     for way, compiled in (("tf.function", False), ("XLA", True)):
         for name, (by_hand, ours) in PAIRS.items():
             arms = {"native": network(by_hand, compiled), "pullback": network(ours, compiled)}
-            t = floors(arms, calls=2, rounds=150)
+            t = floors(arms, calls=8, rounds=60)
             print(f"{way} {name}: by hand {t['native']:.0f} µs, pullback {t['pullback']:.0f} µs", flush=True)
             results.append((f"{way} {name}: step / by hand", t["pullback"] / t["native"], 1.05))
     return results
