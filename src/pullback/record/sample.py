@@ -14,8 +14,6 @@ import numpy as np
 
 from pullback import tree
 
-KINDS = ("tf.custom_gradient", "tf.grad_pass_through", "tf.recompute_grad", "pullback")
-
 
 @dataclass(frozen=True)
 class Spec:

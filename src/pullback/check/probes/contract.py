@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from pullback.check.draw import cotangents
 from pullback.check.finding import Finding
 from pullback.check.settings import Settings
 from pullback.check.space import is_complex
 from pullback.check.subject import Array, Arrays, Cotangents, Subject
+from pullback.cotangent import broadcast_axes
 
 RANK = 20
 
@@ -117,7 +116,7 @@ def shapes(
 def misshapen(name: str, x: Array, g: Array, outputs: Arrays) -> tuple[str, str, str]:
     """Say what a wrong shape comes from."""
     found = f"the gradient of `{name}` has shape {g.shape}, the input {x.shape}"
-    axes = broadcast_axes(x.shape, g.shape)
+    axes = broadcast_axes(g.shape, x.shape) if x.size < g.size else None
     if axes is not None:
         which = "axis" if len(axes) == 1 else "axes"
         said = ", ".join(map(str, axes))
@@ -128,7 +127,7 @@ def misshapen(name: str, x: Array, g: Array, outputs: Arrays) -> tuple[str, str,
         )
     if g.ndim == x.ndim and sorted(g.shape) == sorted(x.shape):
         return "transposed", f"{found}: it is transposed", f"transpose the gradient of `{name}` back"
-    if broadcast_axes(g.shape, x.shape) is not None and g.size < x.size:
+    if g.size < x.size and broadcast_axes(x.shape, g.shape) is not None:
         return (
             "wrong-shape",
             f"{found}: it was reduced too far, or is still to be broadcast",
@@ -141,13 +140,3 @@ def misshapen(name: str, x: Array, g: Array, outputs: Arrays) -> tuple[str, str,
             f"`tf.reshape(g, tf.shape({name}))`",
         )
     return "wrong-shape", found, f"return a gradient of the shape of `{name}`"
-
-
-def broadcast_axes(small: tuple[int, ...], large: tuple[int, ...]) -> tuple[int, ...] | None:
-    """Name the axes over which `small` was broadcast to `large`, or None when it was not."""
-    if len(small) > len(large) or int(np.prod(small)) >= int(np.prod(large)):
-        return None
-    padded = (1,) * (len(large) - len(small)) + small
-    if any(a not in (1, b) for a, b in zip(padded, large)):
-        return None
-    return tuple(i for i, (a, b) in enumerate(zip(padded, large)) if a != b or i < len(large) - len(small))

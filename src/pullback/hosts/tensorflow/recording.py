@@ -13,7 +13,7 @@ from typing import Any
 
 try:
     from tensorflow.python import pywrap_tfe
-    from tensorflow.python.eager import context, execute, forwardprop_util, record
+    from tensorflow.python.eager import execute, forwardprop_util, record
     from tensorflow.python.framework import op_callbacks, ops
     from tensorflow.python.ops.parallel_for import pfor
 
@@ -24,11 +24,9 @@ try:
     watch_variables = pywrap_tfe.TFE_Py_VariableWatcherNew
     watched_variables = pywrap_tfe.TFE_Py_VariableWatcherWatchedVariables
     unwatch_variables = pywrap_tfe.TFE_Py_VariableWatcherRemove
-    executing_eagerly = context.executing_eagerly
     set_accumulators_aside = forwardprop_util.push_forwardprop_state
     stop = pywrap_tfe.TFE_Py_TapeSetStopOnThread
     restart = pywrap_tfe.TFE_Py_TapeSetRestartOnThread
-    is_stopped = pywrap_tfe.TFE_Py_TapeSetIsStopped
     packed_tangents = pywrap_tfe.TFE_Py_PackJVPs
     next_tensor_id = ops.uid
     add_op_callback = op_callbacks.add_op_callback
