@@ -130,7 +130,7 @@ class Call:
                 wanted = (Role.NUMBER,)
                 if Role.NUMBER not in roles:
                     _refuse_no_tensor(self.rule, self.slots)
-            host = hosts.default(self.rule.where)
+            host = hosts.default(self.rule.function)
         self.host = host
         self.tensors = []
         kinds = iter(roles)

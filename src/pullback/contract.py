@@ -20,6 +20,7 @@ from pullback.errors import (
     CapturedVariableError,
     CotangentCountError,
     GradSignatureError,
+    HostError,
     MissingGradError,
     OutputError,
 )
@@ -78,6 +79,13 @@ def tensor_outputs(
         if role is host or role is Role.ARRAY or role is Role.NUMBER:
             tensors.append(host.tensor(leaf, where=rule.where, argument="an output"))
             statics.append(TENSOR)
+        elif not isinstance(role, Role):
+            raise HostError.about(
+                rule.where,
+                found=f"the body was given {host.name} tensors, and returned one of {role.name}",
+                expected="outputs of the framework that the arguments are of",
+                fix="compute with the framework of the arguments, or convert the arguments first",
+            )
         else:
             statics.append(leaf)
     if not any(map(host.differentiable, tensors)) and any(map(host.differentiable, inputs)):

@@ -7,7 +7,7 @@ from typing import Any
 from pullback import hosts
 from pullback.errors import CotangentDtypeError, CotangentShapeError
 from pullback.hosts import Role
-from pullback.hosts.base import Host, Spec, Tensor, show_shape
+from pullback.hosts.base import Host, Spec, Tensor, broadcast_axes, show_shape
 
 
 def conform(cotangent: Any, like: Tensor, host: Host, where: str, what: str) -> Tensor:
@@ -72,17 +72,3 @@ def _check_shape(have: Spec, want: Spec, where: str, what: str) -> None:
 
 def _same(a: tuple[int | None, ...], b: tuple[int | None, ...]) -> bool:
     return len(a) == len(b) and all(m is None or n is None or m == n for m, n in zip(a, b))
-
-
-def broadcast_axes(big: tuple[int | None, ...], small: tuple[int | None, ...]) -> tuple[int, ...] | None:
-    """List the axes of `big` along which `small` was broadcast; None when it cannot have been."""
-    extra = len(big) - len(small)
-    if extra < 0:
-        return None
-    axes = list(range(extra))
-    for axis, (m, n) in enumerate(zip(big[extra:], small), start=extra):
-        if n == 1 and m != 1:
-            axes.append(axis)
-        elif m is not None and n is not None and m != n:
-            return None
-    return tuple(axes)

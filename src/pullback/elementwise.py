@@ -86,14 +86,14 @@ def unbroadcast(dx: Any, *, like: Any) -> Any:
 
     Do not use it to hide a wrong shape: what was not broadcast must not be summed.
     """
-    return hosts.of(dx, "unbroadcast").unbroadcast(dx, like)
+    return hosts.of(dx).unbroadcast(dx, like)
 
 
 def _body(function: Function, partials: Any, where: str) -> Function:
     @functools.wraps(function)
     def body(*args: Any, **kwargs: Any) -> Any:
         tensors = _tensors(args, kwargs)
-        host = hosts.of(tensors[0], where)
+        host = hosts.of(tensors[0])
         output = host.run(function, args, kwargs, where)
 
         def grad(dy: Any) -> list[Any]:
@@ -123,7 +123,7 @@ def _pushforward(function: Function, partials: Any, where: str) -> Function:
         # one tangent per tensor argument, then the arguments
         count = next(n for n in range(1, len(everything)) if n == _moving(everything[n:], kwargs))
         tangents, args = everything[:count], everything[count:]
-        host = hosts.of(tangents[0], where)
+        host = hosts.of(tangents[0])
         output = host.run(function, args, kwargs, where)
         found = _partials(partials, host, args, kwargs, output, where)
         moved = [p * t for p, t in zip(found, tangents) if p is not None]

@@ -81,23 +81,7 @@ class Rule:
 
     def captured(self) -> Iterator[tuple[str, Any]]:
         """List what the body can reach by name without being handed it: closure cells and globals."""
-        function = self.function
-        cells = getattr(function, "__closure__", None)
-        if cells:
-            for name, cell in zip(function.__code__.co_freevars, cells):
-                try:
-                    yield name, cell.cell_contents
-                except ValueError:  # a cell that is not filled yet
-                    continue
-        space = getattr(function, "__globals__", {})
-        for name in self._global_names:
-            if name in space:
-                yield name, space[name]
-
-    @functools.cached_property
-    def _global_names(self) -> tuple[str, ...]:
-        code = getattr(self.function, "__code__", None)
-        return () if code is None else _global_names(code)
+        return reach(self.function)
 
     @functools.cached_property
     def where(self) -> str:
@@ -114,6 +98,22 @@ class Rule:
         if self.source:
             parts.append(self.source)
         return f"<rule {' · '.join(parts)}>"
+
+
+def reach(function: Any) -> Iterator[tuple[str, Any]]:
+    """List what a function can reach by name without being handed it: closure cells and globals."""
+    code = getattr(function, "__code__", None)
+    if code is None:
+        return
+    for name, cell in zip(code.co_freevars, function.__closure__ or ()):
+        try:
+            yield name, cell.cell_contents
+        except ValueError:  # a cell that is not filled yet
+            continue
+    space = function.__globals__
+    for name in _global_names(code):
+        if name in space:
+            yield name, space[name]
 
 
 def written(function: Any) -> Any:

@@ -1,20 +1,23 @@
-"""Nested structures: lists, tuples, named tuples and dicts, taken apart and put together again.
+"""Nested structures: lists, tuples, named tuples, dicts, and what hosts know, taken apart and put together.
 
-Anything else is a leaf. Leaves of a dict are taken in the order of its sorted keys, as TensorFlow and JAX do;
-the dict itself keeps its order and type. What `flatten` takes apart, the `Tree` it returns puts together.
+A host knows the registered dataclasses and modules of its framework. Anything else is a leaf. Leaves of a
+dict are taken in the order of its sorted keys, as TensorFlow and JAX do; the dict itself keeps its order and
+type. What `flatten` takes apart, the `Tree` it returns puts together.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
+
+from pullback import hosts
 
 _CONTAINERS = (tuple, list, dict)
 
 
 def is_container(value: Any) -> bool:
     """Tell whether a value is a structure rather than a leaf."""
-    return isinstance(value, _CONTAINERS)
+    return isinstance(value, _CONTAINERS) or hosts.opener(value) is not None
 
 
 def is_namedtuple(value: Any) -> bool:
@@ -25,16 +28,22 @@ def is_namedtuple(value: Any) -> bool:
 class Tree:
     """Remember how a structure was built, so that other leaves can take the places of its own."""
 
-    __slots__ = ("children", "template")
+    __slots__ = ("build_one", "children", "template")
 
-    def __init__(self, template: Any, children: list[Tree | None]) -> None:
-        self.template = template
+    def __init__(
+        self,
+        template: Any,
+        children: list[Tree | None],
+        build_one: Callable[[Sequence[Any]], Any] | None = None,
+    ) -> None:
+        self.template = template  # a hollow container, or the type of what a host opened
         self.children = children
+        self.build_one = build_one  # puts a structure together that only its host knows
 
     def build(self, leaves: Iterator[Any]) -> Any:
         """Put leaves, taken in order, into the places of the old ones."""
         parts = [next(leaves) if child is None else child.build(leaves) for child in self.children]
-        return rebuild(self.template, parts)
+        return rebuild(self.template, parts) if self.build_one is None else self.build_one(parts)
 
 
 def rebuild(template: Any, parts: Sequence[Any]) -> Any:
@@ -66,9 +75,19 @@ def _flatten(value: Any, leaves: list[Any]) -> Tree | None:
     if not is_container(value):
         leaves.append(value)
         return None
+    if not isinstance(value, _CONTAINERS):
+        parts, build_one = opened(value)
+        return Tree(type(value), [_flatten(part, leaves) for part in parts], build_one)
     # The template keeps the shape only: a tree may outlive a call, and must not keep its tensors alive.
     hollow = rebuild(value, [None] * len(value))
     return Tree(hollow, [_flatten(part, leaves) for part in parts_of(value)])
+
+
+def opened(value: Any) -> tuple[list[Any], Callable[[Sequence[Any]], Any]]:
+    """Take a structure that a host knows apart: its parts, and what puts such parts together."""
+    opener = hosts.opener(value)
+    assert opener is not None
+    return opener(value)
 
 
 def unflatten(tree: Tree | None, leaves: Sequence[Any]) -> Any:
@@ -93,6 +112,12 @@ def match(tree: Tree | None, value: Any) -> list[Any] | None:
     count = len(tree.children)
     if value is None:
         parts: list[Any] = [None] * count
+    elif tree.build_one is not None:
+        if type(value) is not tree.template:
+            return None
+        parts = opened(value)[0]
+        if len(parts) != count:
+            return None
     elif isinstance(tree.template, dict):
         if not isinstance(value, Mapping) or set(value) - set(tree.template):
             return None

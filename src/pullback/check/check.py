@@ -50,7 +50,7 @@ def check(
             fix="pb.check(f, x)",
         )
     leaves, _ = tree.flatten([args, kwargs])
-    host = hosts.among(leaves, getattr(f, "__name__", type(f).__name__))
+    host = hosts.among(leaves, f, getattr(f, "__name__", type(f).__name__))
     settings = Settings(
         seed=secrets.randbelow(2**31) if seed is None else seed,
         order=order,

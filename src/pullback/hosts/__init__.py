@@ -6,19 +6,37 @@ imports none. What a type is, is found once and remembered.
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Iterable
 from enum import Enum
 from importlib import import_module
-from typing import Any
+from types import FunctionType, ModuleType
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from pullback.errors import HostError
-from pullback.hosts.base import Host
+from pullback.hosts.base import Host, Opener
+from pullback.hosts.numpy import HOST as NUMPY
+from pullback.rule import Rule, reach
 
-# framework module → module of ours that speaks it
-SUPPORTED = {"tensorflow": "pullback.hosts.tensorflow"}
+
+class Framework(NamedTuple):
+    """What is known of a framework before it is imported."""
+
+    module: str  # of ours, that speaks it
+    needed: str  # the least version
+    roots: tuple[str, ...]  # the packages that its types stand in
+    tensor: str  # how a user writes a tensor
+
+
+SUPPORTED = {
+    "tensorflow": Framework("pullback.hosts.tensorflow", "2.16", ("tensorflow",), "tf.constant"),
+    "jax": Framework("pullback.hosts.jax", "0.6", ("jax", "jaxlib"), "jnp.asarray"),
+    "torch": Framework("pullback.hosts.torch", "2.6", ("torch",), "torch.as_tensor"),
+}
+_ROOTS = {root: name for name, framework in SUPPORTED.items() for root in framework.roots}
 
 
 class Role(Enum):
@@ -54,40 +72,119 @@ def _find(kind: type) -> Host | Role:
         return Role.ARRAY
     if kind.__name__ == "KerasTensor" and kind.__module__.startswith("keras."):
         return Role.SYMBOL
-    for host in loaded():
-        if host.owns(kind):
-            return host
+    for base in kind.__mro__:
+        root = base.__module__.partition(".")[0]
+        candidates = [host(_ROOTS[root])] if root in _ROOTS else loaded() if root == "keras" else []
+        for candidate in candidates:
+            if candidate.owns(kind):
+                return candidate
     return Role.STATIC
 
 
-def loaded() -> list[Host]:
-    """List the hosts of the frameworks that the program has imported."""
-    return [import_module(module).HOST for framework, module in SUPPORTED.items() if framework in sys.modules]
+_openers: dict[type, Opener | None] = {}
 
 
-def default(where: str) -> Host:
-    """Choose the host for a call whose data are NumPy arrays or numbers only."""
-    hosts = loaded()
-    if not hosts:
+def opener(value: Any) -> Opener | None:
+    """Find how a structure of a framework's or a user's own kind is taken apart; None for a leaf."""
+    kind = type(value)
+    if kind in _openers:
+        return _openers[kind]
+    found = None
+    if kind.__module__ != "builtins" and role(kind) is Role.STATIC:
+        found = next((found for h in loaded() if (found := h.opener(value)) is not None), None)
+    _openers[kind] = found
+    return found
+
+
+# ── frameworks ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+@functools.cache
+def host(framework: str) -> Host:
+    """Give the host of a framework that is imported; refuse one that is too old."""
+    found, needed = str(getattr(sys.modules[framework], "__version__", "")), SUPPORTED[framework].needed
+    if _numbers(found) < _numbers(needed):
         raise HostError.about(
-            where,
-            found="no framework is imported, and the arguments are NumPy arrays or numbers",
-            expected=f"one of {', '.join(SUPPORTED)}, imported before the call",
-            fix="import tensorflow as tf",
+            "pullback",
+            found=f"{framework} {found}",
+            expected=f"{framework} {needed} or later",
+            fix=f"pip install --upgrade '{framework}>={needed}'",
         )
-    return hosts[0]
+    speaking: Host = import_module(SUPPORTED[framework].module).HOST
+    return speaking
 
 
-def among(values: Iterable[Any], where: str) -> Host:
-    """Find the host of the first tensor among many values."""
+def _numbers(version: str) -> tuple[int, ...]:
+    digits = ("".join(c for c in part if c.isdigit()) for part in version.split("+")[0].split(".")[:2])
+    return tuple(int(d or 0) for d in digits)
+
+
+def loaded() -> list[Host]:
+    """List the hosts of the frameworks that the program has imported and that are new enough."""
+    hosts = []
+    for framework in SUPPORTED:
+        if framework in sys.modules and hasattr(sys.modules[framework], "__version__"):
+            try:
+                hosts.append(host(framework))
+            except HostError:  # said when its data are met
+                continue
+    return hosts
+
+
+def naming(values: Iterable[Any]) -> Host | None:
+    """Find the one framework that functions name, in themselves or in what they call."""
+    named = {found for value in values for found in _named(value, 2) if found in sys.modules}
+    return host(named.pop()) if len(named) == 1 else None
+
+
+def _named(value: Any, depth: int) -> set[str]:
+    """Name the frameworks that a value comes from, or reaches by name."""
+    if isinstance(value, ModuleType):
+        place = value.__name__
+    else:
+        place = str(getattr(value, "__module__", None) or "")
+    root = place.partition(".")[0]
+    if root in _ROOTS:
+        return {_ROOTS[root]}
+    rule = getattr(value, "rule", None)
+    function = rule.function if isinstance(rule, Rule) else value
+    function = getattr(function, "__func__", function)
+    if depth == 0 or root in ("pullback", "numpy") or not isinstance(function, FunctionType):
+        return set()
+    return set().union(*(_named(found, depth - 1) for _, found in reach(function)))
+
+
+# ── calls ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def default(function: Any) -> Host:
+    """Choose the host for a call whose data are NumPy arrays or numbers only.
+
+    It is the framework that the function names, and NumPy itself for a function that names none.
+    """
+    return naming([function]) or NUMPY
+
+
+def among(values: Iterable[Any], function: Any, where: str) -> Host:
+    """Find the host that differentiates a function: that of the first tensor among its arguments."""
     for value in values:
         found = role(type(value))
         if not isinstance(found, Role):
             return found
-    return default(where)
+    hosts = loaded()
+    named = naming([function])
+    if named is None and len(hosts) != 1:
+        names = ", ".join(h.name for h in hosts)
+        raise HostError.about(
+            where,
+            found=f"the arguments are NumPy arrays or numbers, and {names or 'no framework'} is imported",
+            expected="a tensor of the framework that differentiates it",
+            fix=" or ".join(f"{framework.tensor}(x)" for framework in SUPPORTED.values()),
+        )
+    return named or hosts[0]
 
 
-def of(value: Any, where: str) -> Host:
+def of(value: Any) -> Host:
     """Find the host of one value."""
     found = role(type(value))
-    return default(where) if isinstance(found, Role) else found
+    return NUMPY if isinstance(found, Role) else found

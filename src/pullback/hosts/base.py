@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, Protocol
 
-from pullback.errors import SecondOrderError
+from pullback.errors import CotangentShapeError, SecondOrderError
 from pullback.rule import Intent
 
 Tensor = Any
 Function = Callable[..., Any]
+# takes a structure apart: its parts, and what puts such parts together
+Opener = Callable[[Any], "tuple[list[Any], Callable[[Sequence[Any]], Any]]"]
 Kind = Literal["floating", "complex", "integer", "other"]
 
 
@@ -32,6 +34,33 @@ def show_shape(shape: tuple[int | None, ...]) -> str:
     """Write a shape as Python does, with ? for an unknown length."""
     lengths = ["?" if length is None else str(length) for length in shape]
     return f"({lengths[0]},)" if len(lengths) == 1 else f"({', '.join(lengths)})"
+
+
+def broadcast_axes(big: tuple[int | None, ...], small: tuple[int | None, ...]) -> tuple[int, ...] | None:
+    """List the axes of `big` along which `small` was broadcast; None when it cannot have been."""
+    extra = len(big) - len(small)
+    if extra < 0:
+        return None
+    axes = list(range(extra))
+    for axis, (m, n) in enumerate(zip(big[extra:], small), start=extra):
+        if n == 1 and m != 1:
+            axes.append(axis)
+        elif m is not None and n is not None and m != n:
+            return None
+    return tuple(axes)
+
+
+def summed_axes(have: tuple[int, ...], want: tuple[int, ...]) -> tuple[int, ...]:
+    """List the axes to sum a cotangent over; refuse one that was not broadcast."""
+    axes = broadcast_axes(have, want)
+    if axes is None:
+        raise CotangentShapeError.about(
+            "unbroadcast",
+            found=f"dx has shape {show_shape(have)}, like has shape {show_shape(want)}",
+            expected="a shape to which that of `like` broadcasts",
+            fix="pass the input that was broadcast as like=",
+        )
+    return axes
 
 
 class Cotangents(NamedTuple):
@@ -216,6 +245,9 @@ class Host(Protocol):
 
     def owns(self, kind: type) -> bool:
         """Tell whether values of this type are tensors of the framework."""
+
+    def opener(self, value: Any) -> Opener | None:
+        """Give what takes structures of a value's type apart, if the framework knows it; None for a leaf."""
 
     def plain(self, values: Sequence[Any]) -> bool:
         """Tell quickly whether all of these are floating tensors, which need no conversion."""

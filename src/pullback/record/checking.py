@@ -51,7 +51,7 @@ def entry_of(rule: Recorded, sample: Sample, *, target: str, settings: Settings)
 def report_of(rule: Recorded, sample: Sample, settings: Settings) -> Report:
     """Run the checker."""
     args, kwargs = Sample([thaw(leaf) for leaf in sample.leaves], sample.structure).arguments()
-    host = hosts.among(tree.flatten([args, kwargs])[0], rule.name)
+    host = hosts.among(tree.flatten([args, kwargs])[0], rule.function, rule.name)
     subject = replace(host.subject(rule.function, args, kwargs), name=rule.name)
     if rule.kind == "tf.grad_pass_through":
         subject = declared(subject, Intent("differs", reason="tf.grad_pass_through"))

@@ -16,7 +16,7 @@ _LIKE = ("softmax", "straight_through")
 
 def smooth_argmax(x: Any, *, axis: int = -1, like: str = "softmax", temperature: float = 1.0) -> Any:
     """Spread the one over the large values: the function whose derivative `argmax_one_hot` has."""
-    return x if like == "straight_through" else hosts.of(x, "argmax").arrays.softmax(x / temperature, axis)
+    return x if like == "straight_through" else hosts.of(x).arrays.softmax(x / temperature, axis)
 
 
 def argmax_one_hot(x: Any, *, axis: int = -1, like: str = "softmax", temperature: float = 1.0) -> Any:
@@ -39,7 +39,7 @@ def argmax_one_hot(x: Any, *, axis: int = -1, like: str = "softmax", temperature
     """
     require_word("argmax_one_hot", "like", like, _LIKE)
     require_number("argmax_one_hot", "temperature", temperature, least=0, above=True, fix="temperature=1.0")
-    xp = hosts.of(x, "argmax_one_hot").arrays
+    xp = hosts.of(x).arrays
     return xp.one_hot(xp.argmax(x, axis), x, axis)
 
 

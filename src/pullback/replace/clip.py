@@ -50,7 +50,7 @@ def clip_gradient(
     """
     _require_one(value, norm, adaptive)
     require_word("clip_gradient", "each", each, _KEEP)
-    xp = hosts.of(x, "clip_gradient").arrays
+    xp = hosts.of(x).arrays
 
     def grad(dy: Any) -> Any:
         if value is not None:

@@ -65,7 +65,7 @@ def loss_rule(value: Function, gradient: Function, like: Any, differs: str | Non
     where = where_of(value)
 
     def body(y_true: Any, y_pred: Any) -> Any:
-        host = hosts.of(y_pred, where)
+        host = hosts.of(y_pred)
 
         def grad(dy: Any) -> Any:
             slope = host.run(gradient, [y_true, y_pred], {}, where_of(gradient))

@@ -70,9 +70,26 @@ def override(target: Any, gradients: Mapping[Any, Function] | None = None) -> An
                 expected="a function from cotangents to cotangents",
                 fix="def guided(dy, x):\n    return …",
             )
-    host = hosts.default("override")
+    host = _host(None if gradients is None else target, chosen)
     make = functools.partial(Place, host)
     return host.override(None if gradients is None else target, chosen, make, require_places)
+
+
+def _host(target: Any, gradients: Mapping[Any, Function]) -> Host:
+    """Find the framework that the kinds belong to, or that the function and the gradients name."""
+    for named in (gradients, [target], gradients.values()):
+        host = hosts.naming(named)
+        if host is not None:
+            return host
+    known = hosts.loaded()
+    if len(known) != 1:
+        raise OverrideError.about(
+            "override",
+            found=f"the kinds {', '.join(map(repr, gradients))}, and no word of which framework they are of",
+            expected="a kind that is a function of a framework, or one framework in the program",
+            fix="pb.override(model, {tf.nn.relu: guided})",
+        )
+    return known[0]
 
 
 class Place(Derived):

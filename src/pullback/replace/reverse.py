@@ -41,7 +41,7 @@ def reverse_gradient(x: Any, strength: Any = 1.0) -> Any:
     Do not use it to climb a loss: negate the loss, which also negates what is reported.
     """
     require_number("reverse_gradient", "strength", strength, least=0, fix="pb.scale_gradient(x, factor)")
-    xp = hosts.of(x, "reverse_gradient").arrays
+    xp = hosts.of(x).arrays
     now = _now(strength)
 
     def grad(dy: Any) -> Any:

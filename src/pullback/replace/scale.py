@@ -10,7 +10,7 @@ from pullback.define import custom_gradient
 
 def scaled(x: Any, factor: Any) -> Any:
     """Multiply by a constant: the function whose derivative `scale_gradient` is."""
-    xp = hosts.of(x, "scale_gradient").arrays
+    xp = hosts.of(x).arrays
     return x * (factor if isinstance(factor, (int, float)) else xp.stop(xp.cast(factor, x)))
 
 
@@ -30,7 +30,7 @@ def scale_gradient(x: Any, factor: Any) -> Any:
 
     Do not use it as a learning rate: optimisers like Adam divide by the size of the gradient again.
     """
-    xp = hosts.of(x, "scale_gradient").arrays
+    xp = hosts.of(x).arrays
 
     def grad(dy: Any) -> Any:
         return {"x": dy * xp.cast(factor, dy)}

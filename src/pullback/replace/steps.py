@@ -25,7 +25,7 @@ def _chosen(verb: str, slope: str, sharpness: Any) -> Any:
 
 
 def _arrays(x: Any, verb: str) -> Arrays:
-    return hosts.of(x, verb).arrays
+    return hosts.of(x).arrays
 
 
 def smooth_heaviside(x: Any, *, slope: str = "sigmoid", sharpness: Any = None) -> Any:

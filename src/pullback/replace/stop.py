@@ -11,7 +11,7 @@ from pullback.errors import ForbiddenGradientError
 
 def constant(x: Any, *, reason: str = "") -> Any:
     """Cut a value off: the function whose derivative `stop_gradient` is."""
-    return hosts.of(x, "stop_gradient").arrays.stop(x)
+    return hosts.of(x).arrays.stop(x)
 
 
 @custom_gradient(like=constant)

@@ -7,7 +7,7 @@ from pullback.check.finding import Finding
 from pullback.check.settings import Settings
 from pullback.check.space import is_complex
 from pullback.check.subject import Array, Arrays, Cotangents, Subject
-from pullback.cotangent import broadcast_axes
+from pullback.hosts.base import broadcast_axes
 
 RANK = 20
 

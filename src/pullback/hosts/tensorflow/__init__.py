@@ -13,9 +13,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from pullback.cotangent import broadcast_axes
-from pullback.errors import CotangentShapeError, UnsupportedInputError
-from pullback.hosts.base import Kind, Met, Operation, Spec, show_shape
+from pullback.errors import UnsupportedInputError
+from pullback.hosts.base import Kind, Met, Opener, Operation, Spec, summed_axes
 from pullback.hosts.tensorflow import arrays, autograph, public, recording
 
 if recording.AVAILABLE:
@@ -46,6 +45,9 @@ class TensorFlowHost:
         return hasattr(kind, "__tf_tensor__") and any(
             base.__module__.startswith("keras.") for base in kind.__mro__
         )
+
+    def opener(self, value: Any) -> Opener | None:
+        return None
 
     # ── tensors ──────────────────────────────────────────────────────────────────────────────────────────
 
@@ -153,14 +155,7 @@ class TensorFlowHost:
         if have.is_fully_defined() and want.is_fully_defined():
             if have == want:
                 return cotangent
-            axes = broadcast_axes(tuple(have), tuple(want))
-            if axes is None:
-                raise CotangentShapeError.about(
-                    "unbroadcast",
-                    found=f"dx has shape {show_shape(tuple(have))}, like has shape {show_shape(tuple(want))}",
-                    expected="a shape to which that of `like` broadcasts",
-                    fix="pass the input that was broadcast as like=",
-                )
+            axes = summed_axes(tuple(have), tuple(want))
             return tf.reshape(tf.reduce_sum(cotangent, axes), want)
         shape = tf.shape(like)
         axes = tf.raw_ops.BroadcastGradientArgs(s0=shape, s1=tf.shape(cotangent))[0]

@@ -1,0 +1,61 @@
+"""Array functions in JAX: what host-neutral rules are written in, beside Python's own operators."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+abs = jnp.abs
+argmax = jnp.argmax
+arctan = jnp.arctan
+clip = jnp.clip
+floor = jnp.floor
+identity = jnp.array
+isfinite = jnp.isfinite
+maximum = jnp.maximum
+round = jnp.round
+sign = jnp.sign
+softmax = jax.nn.softmax
+sqrt = jnp.sqrt
+stop = jax.lax.stop_gradient
+tanh = jnp.tanh
+where = jnp.where
+zeros_like = jnp.zeros_like
+
+
+def cast(value: Any, like: Any) -> Any:
+    """Give an array the dtype of another; a Python number fits any."""
+    return value if isinstance(value, (int, float)) else jnp.asarray(value).astype(like.dtype)
+
+
+def wide(x: Any) -> Any:
+    """Give an array the precision that a sum of its squares needs."""
+    return x.astype(jnp.float32) if x.dtype in (jnp.float16, jnp.bfloat16) else x
+
+
+def square_sum(x: Any, keep: int | None) -> Any:
+    """Sum the squared sizes over all axes, or over all but one, which is kept with its place."""
+    squares = jnp.real(x * jnp.conj(x)) if jnp.iscomplexobj(x) else x * x
+    if keep is None:
+        return jnp.sum(squares)
+    return jnp.sum(squares, tuple(i for i in range(x.ndim) if i != keep % x.ndim), keepdims=True)
+
+
+def one_hot(index: Any, like: Any, axis: int) -> Any:
+    """Put a one in the place of each index along an axis of an array shaped like another."""
+    return jax.nn.one_hot(index, like.shape[axis], axis=axis, dtype=like.dtype)
+
+
+def trail(x: Any, like: Any) -> Any:
+    """Add axes of length one behind the last, up to the rank of another array."""
+    return x.reshape(x.shape + (1,) * max(jnp.ndim(like) - jnp.ndim(x), 0))
+
+
+def report(bad: Any, text: str, counter: Any, result: Any) -> Any:
+    """Say the number of places in `bad` on stderr, in eager mode; give the result back."""
+    if not isinstance(bad, jax.core.Tracer) and bad.any():
+        print(f"{text}: {int(bad.sum())} of {bad.size} values", file=sys.stderr)
+    return result

@@ -1,0 +1,105 @@
+"""The NumPy host: values and nothing else, for rules whose bodies name no framework."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from pullback.errors import HostError
+from pullback.hosts.base import Kind, Opener, Operation, Spec, summed_axes
+from pullback.hosts.numpy import arrays
+
+_KINDS: dict[str, Kind] = {"f": "floating", "c": "complex", "i": "integer", "u": "integer"}
+
+
+class NumPyHost:
+    """Run the bodies of rules. Nobody differentiates a NumPy array."""
+
+    name = "NumPy"
+    arrays = arrays
+
+    def owns(self, kind: type) -> bool:
+        return issubclass(kind, (np.ndarray, np.generic))
+
+    def opener(self, value: Any) -> Opener | None:
+        return None
+
+    def plain(self, values: Sequence[Any]) -> bool:
+        return False
+
+    def is_tensor(self, value: Any) -> bool:
+        return isinstance(value, (np.ndarray, np.generic))
+
+    def tensor(self, value: Any, *, where: str, argument: str) -> Any:
+        return np.asarray(value)
+
+    def spec(self, tensor: Any) -> Spec:
+        array = np.asarray(tensor)
+        name = array.dtype.name
+        return Spec(
+            array.shape, name, "floating" if name == "bfloat16" else _KINDS.get(array.dtype.kind, "other")
+        )
+
+    def differentiable(self, tensor: Any) -> bool:
+        return self.spec(tensor).kind in ("floating", "complex")
+
+    def fit(self, cotangents: Sequence[Any], likes: Sequence[Any]) -> bool:
+        return all(
+            isinstance(c, np.ndarray) and c.shape == x.shape and c.dtype == x.dtype
+            for c, x in zip(cotangents, likes)
+        )
+
+    def conform(self, cotangent: Any, like: Any) -> Any:
+        return np.asarray(cotangent).astype(like.dtype)
+
+    def zeros(self, like: Any) -> Any:
+        return np.zeros(*like)
+
+    def outline(self, output: Any) -> Any:
+        return np.shape(output), output.dtype
+
+    def run(
+        self, function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], where: str
+    ) -> Any:
+        return function(*args, **kwargs)
+
+    def apply(self, operation: Operation, tensors: list[Any]) -> list[Any]:
+        return operation.forward(tensors)[0]
+
+    def unbroadcast(self, cotangent: Any, like: Any) -> Any:
+        cotangent = np.asarray(cotangent)
+        axes = summed_axes(cotangent.shape, np.shape(like))
+        return cotangent.sum(axes).reshape(np.shape(like)) if axes else cotangent
+
+    def conjugate(self, tensor: Any) -> Any:
+        return np.conj(tensor)
+
+    # ── what nobody asks of arrays ───────────────────────────────────────────────────────────────────────
+
+    def subject(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        raise _not_differentiated("check")
+
+    def vjp(
+        self, function: Callable[..., Any], inputs: Sequence[Any], cotangents: Sequence[Any]
+    ) -> list[Any]:
+        raise _not_differentiated("vjp")
+
+    def override(
+        self, function: Any, gradients: Mapping[Any, Any], make: Callable[..., Any], check: Callable[..., Any]
+    ) -> Any:
+        raise _not_differentiated("override")
+
+
+def _not_differentiated(where: str) -> HostError:
+    error: HostError = HostError.about(
+        where,
+        found="NumPy arrays, which nobody differentiates",
+        expected="tensors of TensorFlow, JAX or PyTorch",
+        fix="tf.constant(x), jnp.asarray(x) or torch.as_tensor(x)",
+    )
+    return error
+
+
+HOST = NumPyHost()

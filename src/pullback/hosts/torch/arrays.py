@@ -1,0 +1,75 @@
+"""Array functions in PyTorch: what host-neutral rules are written in, beside Python's own operators."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import torch
+
+abs = torch.abs
+argmax = torch.argmax
+arctan = torch.arctan
+clip = torch.clamp
+floor = torch.floor
+identity = torch.clone
+isfinite = torch.isfinite
+round = torch.round
+sign = torch.sign
+softmax = torch.softmax
+sqrt = torch.sqrt
+tanh = torch.tanh
+where = torch.where
+zeros_like = torch.zeros_like
+
+
+def maximum(x: Any, y: Any) -> Any:
+    """Take the larger of two, element by element; one may be a number."""
+    return torch.clamp(x, min=y) if isinstance(y, (int, float)) else torch.maximum(x, y)
+
+
+def stop(x: Any) -> Any:
+    """Cut a value off: no gradient goes through it."""
+    return x.detach()
+
+
+def cast(value: Any, like: Any) -> Any:
+    """Give a tensor the dtype of another; a Python number fits any."""
+    return (
+        value
+        if isinstance(value, (int, float))
+        else torch.as_tensor(value, device=like.device).to(like.dtype)
+    )
+
+
+def wide(x: Any) -> Any:
+    """Give a tensor the precision that a sum of its squares needs."""
+    return x.to(torch.float32) if x.dtype in (torch.float16, torch.bfloat16) else x
+
+
+def square_sum(x: Any, keep: int | None) -> Any:
+    """Sum the squared sizes over all axes, or over all but one, which is kept with its place."""
+    squares = torch.real(x * torch.conj(x)) if x.is_complex() else x * x
+    if keep is None or x.ndim == 0:
+        return torch.sum(squares)
+    others = [i for i in range(x.ndim) if i != keep % x.ndim]
+    return torch.sum(squares, others, keepdim=True) if others else squares
+
+
+def one_hot(index: Any, like: Any, axis: int) -> Any:
+    """Put a one in the place of each index along an axis of a tensor shaped like another."""
+    return torch.zeros_like(like).scatter(axis, index.unsqueeze(axis), 1.0)
+
+
+def trail(x: Any, like: Any) -> Any:
+    """Add axes of length one behind the last, up to the rank of another tensor."""
+    return x.reshape(tuple(x.shape) + (1,) * max(like.ndim - x.ndim, 0))
+
+
+def report(bad: Any, text: str, counter: Any, result: Any) -> Any:
+    """Add the number of places in `bad` to a counter, or say it on stderr; give the result back."""
+    if counter is not None:
+        counter += bad.sum().to(counter.dtype)
+    elif bad.any():
+        print(f"{text}: {int(bad.sum())} of {bad.numel()} values", file=sys.stderr)
+    return result
