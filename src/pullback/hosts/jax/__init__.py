@@ -6,6 +6,7 @@ conjugate of that, as TensorFlow and PyTorch have it, and the conversion is made
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -58,7 +59,7 @@ class JaxHost:
             (jnp.complexfloating, "complex"),
             (jnp.integer, "integer"),
         ]
-        found = next((kind for base, kind in kinds if jnp.issubdtype(array.dtype, base)), "other")
+        found: Kind = next((kind for base, kind in kinds if jnp.issubdtype(array.dtype, base)), "other")
         return Spec(tuple(array.shape), array.dtype.name, found)
 
     def differentiable(self, tensor: Any) -> bool:
@@ -137,7 +138,7 @@ class JaxHost:
 def _open(value: Any) -> tuple[list[Any], Callable[[Sequence[Any]], Any]]:
     """Take one level of a registered structure apart."""
     parts, structure = jax.tree_util.tree_flatten(value, is_leaf=lambda part: part is not value)
-    return parts, structure.unflatten
+    return parts, functools.partial(jax.tree_util.tree_unflatten, structure)
 
 
 HOST = JaxHost()

@@ -103,7 +103,7 @@ class TorchHost:
     def vjp(
         self, function: Callable[..., Any], inputs: Sequence[Any], cotangents: Sequence[Any]
     ) -> list[Any]:
-        _, pull = torch.func.vjp(lambda *xs: tuple(function(*xs)), *inputs)
+        pull = torch.func.vjp(lambda *xs: tuple(function(*xs)), *inputs)[1]
         return list(pull(tuple(cotangents)))
 
     def subject(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -134,7 +134,7 @@ class _Native(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *cotangents: Any) -> Any:
         pull = ctx.operation.forward(ctx.saved_tensors)[1] if torch.is_grad_enabled() else ctx.pull
-        return None, *pull(cotangents).inputs
+        return (None, *pull(cotangents).inputs)
 
 
 HOST = TorchHost()
