@@ -24,7 +24,7 @@ def filled(sample: Sample, rng: np.random.Generator) -> Iterator[Sample]:
     """Give the sample with values in place of its specs: of any sign, then positive, then between 0 and 1."""
     for kind in ("normal", "positive", "unit"):
         leaves = [_value(leaf, rng, kind) if isinstance(leaf, Spec) else leaf for leaf in sample.leaves]
-        yield Sample(leaves, sample.structure)
+        yield Sample(leaves, sample.structure, sample.framework, sample.device)
 
 
 def _value(spec: Spec, rng: np.random.Generator, kind: str) -> np.ndarray[Any, Any]:
@@ -47,10 +47,12 @@ def _value(spec: Spec, rng: np.random.Generator, kind: str) -> np.ndarray[Any, A
     return np.asarray(drawn, spec.dtype)
 
 
-def tried(function: Any, rng: np.random.Generator) -> Iterator[Given]:
+def tried(
+    function: Any, rng: np.random.Generator, signature: inspect.Signature | None = None
+) -> Iterator[Given]:
     """Give arguments to try: from annotations where there are any, then of the usual kinds."""
     try:
-        parameters = list(inspect.signature(function).parameters.values())
+        parameters = list((signature or inspect.signature(function)).parameters.values())
     except (TypeError, ValueError):  # a function of C, perhaps
         parameters = []
     needed = [
@@ -125,6 +127,8 @@ def _told(annotation: Any, rng: np.random.Generator, dims: dict[str, int]) -> An
         return _value(Spec(shape, dtype), rng, "normal")
     shape_of: Any = getattr(annotation, "shape", None)
     dtype_of: Any = getattr(annotation, "dtype", None)
+    if isinstance(shape_of, tuple) and hasattr(dtype_of, "name"):  # a jax.ShapeDtypeStruct
+        return _value(Spec(shape_of, dtype_of.name), rng, "normal")
     if hasattr(shape_of, "as_list") and hasattr(dtype_of, "name"):  # a TensorSpec
         known = None if shape_of.rank is None else tuple(shape_of.as_list())
         return _value(Spec(known, dtype_of.name), rng, "normal")

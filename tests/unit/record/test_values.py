@@ -108,7 +108,9 @@ def test_a_rule_that_was_only_traced_is_checked():
 
     rule = as_rule(logarithm)
     rule.samples["traced"] = Sample(
-        [Spec((None,), "float32")], with_inputs(rule, Settings(seed=1)).samples.popitem()[1].structure
+        [Spec((None,), "float32")],
+        with_inputs(rule, Settings(seed=1)).samples.popitem()[1].structure,
+        "tensorflow",
     )
     (entry,) = checked(rule, target="", settings=Settings(seed=1))
     assert entry.report.verdict == "right"

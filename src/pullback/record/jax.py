@@ -1,0 +1,200 @@
+"""JAX's custom derivatives as the recorder sees them.
+
+`jax.custom_vjp` and `jax.custom_jvp` are classes, and `jax.custom_gradient` is made of the first. Their
+methods are listened to, so that every spelling is heard, however early it was imported. Nothing here runs an
+operation of JAX: one would become part of the program that is being traced.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pullback.record.place import Source, name_of, place_of
+from pullback.record.sample import Placeholder, Recorded, Spec
+from pullback.rule import reach
+
+if TYPE_CHECKING:
+    from pullback.record.recorder import Recorder
+
+MODULE = "jax._src.custom_derivatives"
+NEWER = "jax._src.hijax"  # what `jax.custom_vjp` becomes under the option `jax_custom_vjp3`
+KINDS = {"custom_vjp": "jax.custom_vjp", "custom_vjp3": "jax.custom_vjp", "custom_jvp": "jax.custom_jvp"}
+GRADIENT = "custom_gradient.<locals>.wrapped_fun"
+
+
+# ── leaves ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def owns(leaf: Any) -> bool:
+    """Tell whether a leaf is an array or a tracer."""
+    jax = sys.modules.get("jax")
+    return jax is not None and hasattr(jax, "Array") and isinstance(leaf, jax.Array)
+
+
+def freeze(array: Any) -> Any:
+    """Copy an array, or the value that a tracer carries; else take shape and dtype."""
+    value, cuts = _carried(array)
+    if value is None:
+        return spec(array)
+    if _opaque(value):
+        return value if value is array else spec(array)
+    try:
+        frozen = np.array(value)
+    except RuntimeError:  # its buffer was given away, or lies on another machine
+        return spec(array)
+    for axis in reversed(cuts):
+        frozen = np.take(frozen, 0, axis)
+    return np.array(frozen)
+
+
+def spec(array: Any) -> Any:
+    """Take the shape and dtype of an array."""
+    shape = tuple(n if isinstance(n, int) else None for n in array.shape)
+    if _opaque(array):  # a random key: any one will do
+        return Placeholder("jax", shape, str(array.dtype))
+    return Spec(shape, array.dtype.name)
+
+
+def _carried(leaf: Any) -> tuple[Any, list[int]]:
+    """Follow the tracers of `grad`, `jvp` and `vmap` down to a value, and list the batch axes on the way.
+
+    While `jit` traces there is none.
+    """
+    import jax
+
+    cuts: list[int] = []
+    while isinstance(leaf, jax.core.Tracer):
+        axis = getattr(leaf, "batch_dim", None)
+        if hasattr(leaf, "primal"):
+            leaf = leaf.primal
+        elif isinstance(axis, int):
+            cuts.append(axis)
+            leaf = leaf.val
+        else:
+            return None, []
+    return leaf, cuts
+
+
+def _opaque(array: Any) -> bool:
+    import jax
+
+    return bool(jax.dtypes.issubdtype(array.dtype, jax.dtypes.extended))
+
+
+def device(array: Any) -> str:
+    """Name the place that an array must be put to again: JAX finds it by itself."""
+    return ""
+
+
+def thaw(array: Any, device: str) -> Any:
+    """Make an array of JAX's again."""
+    import jax
+
+    if isinstance(array, Placeholder):
+        shape = tuple(n or 1 for n in array.shape)
+        return jax.random.split(jax.random.key(0), shape) if shape else jax.random.key(0)
+    return jax.numpy.asarray(array)
+
+
+# ── rules ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def found(value: Any) -> Recorded | None:
+    """Make the record of a rule that stands in a module; None for anything else."""
+    jax = sys.modules.get("jax")
+    if jax is None or type(value).__name__ not in KINDS or type(value).__module__ not in (MODULE, NEWER):
+        return None
+    return rule_of(value)
+
+
+named = found
+
+
+def described(rule: Any) -> tuple[Any, str]:
+    """Give the user's function behind a rule of JAX's, and who made the rule."""
+    body = rule.f if type(rule).__name__ == "custom_vjp3" else rule.fun
+    if getattr(body, "__qualname__", "") == GRADIENT and getattr(body, "__module__", "") == MODULE:
+        cells = dict(zip(body.__code__.co_freevars, body.__closure__ or ()))
+        return cells["fun"].cell_contents, "jax.custom_gradient"
+    return body, KINDS[type(rule).__name__]
+
+
+def rule_of(rule: Any) -> Recorded:
+    """Make the record of a rule; it is itself the function to check."""
+    user, kind = described(rule)
+    path, line = place_of(user)
+    module = str(getattr(user, "__module__", ""))
+    name = name_of(user)
+    if _holds_tracers(rule, user):
+        return Recorded(unavailable, name, kind, module, path, line, "jax")
+    return Recorded(rule, name, kind, module, path, line, "jax", user=user)
+
+
+def unavailable(*args: Any, **kwargs: Any) -> Any:
+    """Stand for a rule that cannot be run again, and must not be kept: JAX would call that a leak."""
+    raise RuntimeError("it closes over a value that was there only while JAX traced it")
+
+
+def _holds_tracers(rule: Any, user: Any) -> bool:
+    import jax
+
+    parts = [user, *(getattr(rule, name, None) for name in ("fwd", "bwd", "jvp"))]
+    reached = (value for part in parts if part is not None for _, value in reach(inspect.unwrap(part)))
+    return any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree_util.tree_leaves(list(reached)))
+
+
+def _source(rule: Any) -> Source:
+    return Source.of(described(rule)[0])
+
+
+def listeners(recorder: Recorder) -> dict[str, Callable[[Any], Callable[[], None]]]:
+    """Give what is done when a module of JAX's is imported; each gives what undoes it."""
+
+    def listen(module: Any) -> Callable[[], None]:
+        classes = [getattr(module, name) for name in KINDS if hasattr(module, name)]
+        undo = [_listen(kind, recorder) for kind in classes]
+
+        def undo_all() -> None:
+            for take_back in undo:
+                take_back()
+
+        return undo_all
+
+    return {MODULE: listen, NEWER: listen}
+
+
+def _listen(kind: Any, recorder: Recorder) -> Callable[[], None]:
+    init, call = kind.__init__, kind.__call__
+
+    @functools.wraps(init)
+    def made(self: Any, *args: Any, **kwargs: Any) -> None:
+        init(self, *args, **kwargs)
+        recorder.made(lambda: _source(self), lambda: rule_of(self))
+
+    @functools.wraps(call)
+    def called(self: Any, *args: Any, **kwargs: Any) -> Any:
+        recorder.called(lambda: _source(self), args, kwargs, lambda: rule_of(self))
+        return call(self, *args, **kwargs)
+
+    kind.__init__, kind.__call__ = made, called
+    _hide()
+
+    def undo() -> None:
+        kind.__init__, kind.__call__ = init, call
+
+    return undo
+
+
+@functools.cache
+def _hide() -> None:
+    """Keep the lines of this file out of the tracebacks and source places that JAX shows."""
+    for name in ("jax._src.traceback_util", "jax._src.source_info_util"):
+        register = getattr(sys.modules.get(name), "register_exclusion", None)
+        if register is not None:
+            register(__file__)
