@@ -15,6 +15,7 @@ import numpy as np
 
 from pullback import hosts
 from pullback.record import jax, tensorflow, torch
+from pullback.record.place import inner
 from pullback.record.sample import Placeholder, Sample, Spec
 
 FRAMEWORKS: dict[str, ModuleType] = {"tensorflow": tensorflow, "jax": jax, "torch": torch}
@@ -61,12 +62,18 @@ def of(leaves: Iterable[Any]) -> tuple[str, str]:
 
 
 def naming(function: Any) -> str:
-    """Name the framework that a function of the user's names, or the only one that is there, or none."""
+    """Choose the framework for a function that was not seen at work.
+
+    It is the one that the function names, else that its file imports, else the first that is there: a rule
+    which names none runs on any.
+    """
     there = [name for name in hosts.SUPPORTED if name in sys.modules]
     found = hosts.naming([function])
     if found is not None:
         return next(name for name in there if hosts.host(name) is found)
-    return there[0] if len(there) == 1 else ""
+    globals_ = getattr(inner(function), "__globals__", {})
+    roots = {value.__name__.partition(".")[0] for value in globals_.values() if isinstance(value, ModuleType)}
+    return next((name for name in there if name in roots), there[0] if there else "")
 
 
 def thaw(sample: Sample) -> tuple[tuple[Any, ...], dict[str, Any]]:

@@ -101,7 +101,7 @@ def _carried(tensor: Any) -> tuple[Any, list[int]]:
         if axis >= 0:
             cuts.append(axis)
         tensor = functorch.get_unwrapped(tensor)
-    # A tensor that dispatches by itself may hold nothing, or its data elsewhere: fake, functional, sharded ones.
+    # One that dispatches by itself may hold nothing, or its data elsewhere: fake, functional, sharded ones.
     own = type(tensor).__torch_dispatch__ is not torch.Tensor.__torch_dispatch__
     if own or tensor.is_meta or torch._is_functional_tensor(tensor):
         return None, []
