@@ -1,14 +1,16 @@
 """JAX's custom derivatives as the recorder sees them.
 
-`jax.custom_vjp` and `jax.custom_jvp` are classes, and `jax.custom_gradient` is made of the first. Their
-methods are listened to, so that every spelling is heard, however early it was imported. Nothing here runs an
-operation of JAX: one would become part of the program that is being traced.
+`jax.custom_vjp` and `jax.custom_jvp` are classes, and `jax.custom_gradient` is made of the first. Whichever
+way one was imported, a call of it binds its keywords first, with a function that is listened to: we are back
+before the user's code runs, so no line of ours stands in its tracebacks. Nothing here runs an operation of
+JAX: one would become part of the program that is being traced.
 """
 
 from __future__ import annotations
 
 import functools
 import inspect
+import os
 import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -157,44 +159,48 @@ def listeners(recorder: Recorder) -> dict[str, Callable[[Any], Callable[[], None
     """Give what is done when a module of JAX's is imported; each gives what undoes it."""
 
     def listen(module: Any) -> Callable[[], None]:
-        classes = [getattr(module, name) for name in KINDS if hasattr(module, name)]
-        undo = [_listen(kind, recorder) for kind in classes]
-
-        def undo_all() -> None:
-            for take_back in undo:
-                take_back()
-
-        return undo_all
+        return _listen(module, recorder)
 
     return {MODULE: listen, NEWER: listen}
 
 
-def _listen(kind: Any, recorder: Recorder) -> Callable[[], None]:
-    init, call = kind.__init__, kind.__call__
+def _listen(module: Any, recorder: Recorder) -> Callable[[], None]:
+    kinds = {kind: kind.__init__ for name in KINDS if (kind := getattr(module, name, None)) is not None}
+    resolve = module.resolve_kwargs
 
-    @functools.wraps(init)
-    def made(self: Any, *args: Any, **kwargs: Any) -> None:
-        init(self, *args, **kwargs)
-        recorder.made(lambda: _source(self), lambda: rule_of(self))
+    @functools.wraps(resolve)
+    def resolve_kwargs(fun: Any, args: Any, kwargs: Any) -> Any:
+        caller = sys._getframe(1)
+        rule = caller.f_locals.get("self") if caller.f_code.co_name == "__call__" else None
+        if type(rule) in kinds:
+            recorder.called(lambda: _source(rule), args, kwargs, lambda: rule_of(rule))
+        return resolve(fun, args, kwargs)
 
-    @functools.wraps(call)
-    def called(self: Any, *args: Any, **kwargs: Any) -> Any:
-        recorder.called(lambda: _source(self), args, kwargs, lambda: rule_of(self))
-        return call(self, *args, **kwargs)
+    def telling(init: Callable[..., None]) -> Callable[..., None]:
+        @functools.wraps(init)
+        def made(self: Any, *args: Any, **kwargs: Any) -> None:
+            init(self, *args, **kwargs)
+            recorder.made(lambda: _source(self), lambda: rule_of(self))
 
-    kind.__init__, kind.__call__ = made, called
+        return made
+
+    for kind, init in kinds.items():
+        kind.__init__ = telling(init)
+    module.resolve_kwargs = resolve_kwargs
     _hide()
 
     def undo() -> None:
-        kind.__init__, kind.__call__ = init, call
+        for kind, init in kinds.items():
+            kind.__init__ = init
+        module.resolve_kwargs = resolve
 
     return undo
 
 
 @functools.cache
 def _hide() -> None:
-    """Keep the lines of this file out of the tracebacks and source places that JAX shows."""
+    """Keep the lines that run the program out of the tracebacks and source places that JAX shows."""
     for name in ("jax._src.traceback_util", "jax._src.source_info_util"):
         register = getattr(sys.modules.get(name), "register_exclusion", None)
-        if register is not None:
-            register(__file__)
+        for path in (os.path.dirname(__file__), "<frozen runpy>") if register is not None else ():
+            register(path)

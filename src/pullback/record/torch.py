@@ -1,8 +1,9 @@
 """PyTorch's custom gradients as the recorder sees them.
 
-A subclass of `torch.autograd.Function` runs through the one `Function.apply`, an operator of `torch.library`
-through the kernel made for its backward, and `torch.compile` reads a Function with one method of its own.
-Those three are listened to; classes, operators and what was made of them stay as they are.
+A subclass of `torch.autograd.Function` runs through the one `Function.apply`, which asks a question before
+anything else: that question is listened to, and `apply` stays as it is, for pickle, for the compiler and in
+tracebacks. An operator of `torch.library` runs through the kernel made for its backward, and `torch.compile`
+reads a Function with one method of its own.
 """
 
 from __future__ import annotations
@@ -239,13 +240,17 @@ def _source(kind: Any, keras: Any = None) -> Source:
 
 
 def _functions(module: Any, recorder: Recorder) -> Callable[[], None]:
-    kept = module.Function.__dict__["apply"]
+    code = module.Function.__dict__["apply"].__func__.__code__
+    ask = module._is_setup_context_defined
     init = module.FunctionMeta.__init__
 
-    @functools.wraps(kept.__func__)
-    def apply(cls: Any, *args: Any, **kwargs: Any) -> Any:
-        _told(recorder, cls, args, kwargs)
-        return kept.__func__(cls, *args, **kwargs)
+    @functools.wraps(ask)
+    def asked(setup_context: Any) -> Any:
+        caller = sys._getframe(1)
+        if caller.f_code is code:
+            here = caller.f_locals
+            _told(recorder, here["cls"], here["args"], here["kwargs"])
+        return ask(setup_context)
 
     @functools.wraps(init)
     def made(cls: Any, *args: Any, **kwargs: Any) -> None:
@@ -253,11 +258,11 @@ def _functions(module: Any, recorder: Recorder) -> Callable[[], None]:
         if issubclass(cls, module.Function) and cls.forward is not module.Function.forward:
             recorder.made(lambda: _source(cls), lambda: function_rule(cls))
 
-    module.Function.apply = classmethod(apply)
+    module._is_setup_context_defined = asked
     module.FunctionMeta.__init__ = made
 
     def undo() -> None:
-        module.Function.apply = kept
+        module._is_setup_context_defined = ask
         module.FunctionMeta.__init__ = init
 
     return undo
