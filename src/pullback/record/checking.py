@@ -51,7 +51,10 @@ def entry_of(rule: Recorded, sample: Sample, *, target: str, settings: Settings)
 def report_of(rule: Recorded, sample: Sample, settings: Settings) -> Report:
     """Run the checker."""
     args, kwargs = frameworks.thaw(sample)
-    host = hosts.among(tree.flatten([args, kwargs])[0], rule.function, rule.name)
+    if sample.framework:
+        host = hosts.host(sample.framework)
+    else:
+        host = hosts.among(tree.flatten([args, kwargs])[0], rule.function, rule.name)
     subject = replace(host.subject(rule.function, args, kwargs), name=rule.name)
     if rule.intent is not None:
         subject = declared(subject, rule.intent)

@@ -36,8 +36,8 @@ def _tensor(leaf: Any) -> Any:
 
 def freeze(leaf: Any) -> Any:
     """Copy a tensor to an array, or its shape and dtype to a spec; leave anything else as it is."""
-    if isinstance(leaf, np.ndarray):
-        return leaf.copy() if leaf.dtype.kind not in "OSU" else leaf
+    if isinstance(leaf, (np.ndarray, np.generic)):
+        return np.array(leaf) if leaf.dtype.kind not in "OSU" else leaf
     leaf = _tensor(leaf)
     owner = _owner(leaf)
     return leaf if owner is None else owner.freeze(leaf)
@@ -45,7 +45,7 @@ def freeze(leaf: Any) -> Any:
 
 def spec(leaf: Any) -> Any:
     """Take the shape and dtype of a tensor; leave anything else as it is."""
-    if isinstance(leaf, np.ndarray):
+    if isinstance(leaf, (np.ndarray, np.generic)) and leaf.dtype.kind not in "OSU":
         return Spec(leaf.shape, leaf.dtype.name)
     leaf = _tensor(leaf)
     owner = _owner(leaf)

@@ -151,6 +151,19 @@ def _holds_tracers(rule: Any, user: Any) -> bool:
     return any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree_util.tree_leaves(list(reached)))
 
 
+def _numbered(rule: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Make arrays of the Python numbers that JAX would differentiate."""
+    import jax
+
+    dtypes = {float: jax.dtypes.canonicalize_dtype(float), complex: jax.dtypes.canonicalize_dtype(complex)}
+    fixed: Any = rule.static_argnums if type(rule).__name__ == "custom_vjp3" else rule.nondiff_argnums
+
+    def number(leaf: Any) -> Any:
+        return np.asarray(leaf, dtypes[type(leaf)]) if type(leaf) in dtypes else leaf
+
+    return tuple(a if i in fixed else jax.tree_util.tree_map(number, a) for i, a in enumerate(args))
+
+
 def _source(rule: Any) -> Source:
     return Source.of(described(rule)[0])
 
@@ -165,16 +178,21 @@ def listeners(recorder: Recorder) -> dict[str, Callable[[Any], Callable[[], None
 
 
 def _listen(module: Any, recorder: Recorder) -> Callable[[], None]:
-    kinds = {kind: kind.__init__ for name in KINDS if (kind := getattr(module, name, None)) is not None}
+    kinds: dict[Any, Any] = {
+        getattr(module, name): getattr(module, name).__init__ for name in KINDS if hasattr(module, name)
+    }
     resolve = module.resolve_kwargs
 
     @functools.wraps(resolve)
     def resolve_kwargs(fun: Any, args: Any, kwargs: Any) -> Any:
         caller = sys._getframe(1)
         rule = caller.f_locals.get("self") if caller.f_code.co_name == "__call__" else None
+        given = resolve(fun, args, kwargs)
         if type(rule) in kinds:
-            recorder.called(lambda: _source(rule), args, kwargs, lambda: rule_of(rule))
-        return resolve(fun, args, kwargs)
+            recorder.called(
+                lambda: _source(rule), lambda: (_numbered(rule, given), {}), lambda: rule_of(rule)
+            )
+        return given
 
     def telling(init: Callable[..., None]) -> Callable[..., None]:
         @functools.wraps(init)
@@ -201,6 +219,6 @@ def _listen(module: Any, recorder: Recorder) -> Callable[[], None]:
 def _hide() -> None:
     """Keep the lines that run the program out of the tracebacks and source places that JAX shows."""
     for name in ("jax._src.traceback_util", "jax._src.source_info_util"):
-        register = getattr(sys.modules.get(name), "register_exclusion", None)
-        for path in (os.path.dirname(__file__), "<frozen runpy>") if register is not None else ():
+        register: Any = getattr(sys.modules.get(name), "register_exclusion", lambda path: None)
+        for path in (os.path.dirname(__file__), "<frozen runpy>"):
             register(path)

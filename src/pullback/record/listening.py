@@ -30,7 +30,7 @@ def recording(recorder: Recorder) -> Iterator[Recorder]:
 
     def own_called(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         if not any(type(leaf).__name__ == "KerasTensor" for leaf in (*args, *kwargs.values())):
-            recorder.called(lambda: Source.of(function), args, kwargs, lambda: own_rule(function))
+            recorder.called(lambda: Source.of(function), lambda: (args, kwargs), lambda: own_rule(function))
 
     def order(name: str, listen: Callable[[Any], Callable[[], None]]) -> Callable[[], None]:
         return when_imported(name, lambda module: restore.append(listen(module)))

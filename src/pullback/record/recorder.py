@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 from pullback import tree
 from pullback.record import frameworks, store
@@ -16,6 +16,7 @@ from pullback.record.place import Source
 from pullback.record.sample import Recorded, Sample
 
 OWN = ("pullback.", "tensorflow.", "keras.", "tf_keras.", "jax.", "jaxlib.", "torch.", "functorch.")
+Given: TypeAlias = "tuple[tuple[Any, ...], dict[str, Any]]"  # arguments and keywords
 
 
 class Recorder:
@@ -66,31 +67,28 @@ class Recorder:
     def called(
         self,
         source: Callable[[], Source],
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
+        given: Callable[[], Given],
         as_rule: Callable[[], Recorded],
     ) -> None:
-        """Be told of a call."""
+        """Be told of a call; what is asked for here may fail without harm."""
         if not self.on:
             return
         try:
             known = source()
             if self._wanted(known):
                 with self._lock:
-                    self._keep(known.key, args, kwargs, as_rule)
+                    self._keep(known.key, given(), as_rule)
         except Exception as error:
             self.errors.append(error)
 
-    def _keep(
-        self, key: Any, args: tuple[Any, ...], kwargs: dict[str, Any], as_rule: Callable[[], Recorded]
-    ) -> None:
+    def _keep(self, key: Any, given: Given, as_rule: Callable[[], Recorded]) -> None:
         rule = self.rules.get(key)
         if rule is None:
             rule = self.rules[key] = as_rule()
             self.defined[rule.place] = rule
         rule.calls += 1
         self.seen += 1
-        leaves, structure = tree.flatten((args, kwargs))
+        leaves, structure = tree.flatten(given)
         framework, device = frameworks.of(leaves)
         where = (framework or rule.framework, device)
         # Values are copied for the few calls that are kept, not for every one.

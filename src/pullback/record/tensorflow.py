@@ -143,7 +143,7 @@ def _listen(module: Any, recorder: Recorder) -> Callable[[], None]:
 
     def listening(inner: Callable[..., Any]) -> Callable[..., Any]:
         def run(f: Any, args: Any, kwargs: Any) -> Any:
-            recorder.called(lambda: _source(f, _get(sites, f)), args, kwargs, lambda: rule(f))
+            recorder.called(lambda: _source(f, _get(sites, f)), lambda: (args, kwargs), lambda: rule(f))
             return inner(f, args, kwargs)
 
         return run
