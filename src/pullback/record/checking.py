@@ -55,12 +55,26 @@ def report_of(rule: Recorded, sample: Sample, settings: Settings) -> Report:
         host = hosts.host(sample.framework)
     else:
         host = hosts.among(tree.flatten([args, kwargs])[0], rule.function, rule.name)
-    subject = replace(host.subject(rule.function, args, kwargs), name=rule.name)
+    function = rule.function
+    if rule.fixed:
+        function, args = moving(rule, args)
+    subject = replace(host.subject(function, args, kwargs), name=rule.name)
     if rule.intent is not None:
         subject = declared(subject, rule.intent)
     if rule.kind != "tf.custom_gradient":  # the function may be a framework's, the rule made of it is not
         subject = replace(subject, is_builtin=False)
     return check_subject(subject, settings)
+
+
+def moving(rule: Recorded, args: tuple[Any, ...]) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+    """Give a rule as a function of the arguments that it differentiates, and those arguments."""
+    places = [i for i in range(len(args)) if i not in rule.fixed]
+
+    def function(*values: Any) -> Any:
+        given = dict(zip(places, values))
+        return rule.function(*(given.get(i, value) for i, value in enumerate(args)))
+
+    return function, tuple(args[i] for i in places)
 
 
 def declared(subject: Subject, intent: Intent) -> Subject:

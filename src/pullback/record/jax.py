@@ -27,7 +27,12 @@ if TYPE_CHECKING:
 MODULE = "jax._src.custom_derivatives"
 NEWER = "jax._src.hijax"  # what `jax.custom_vjp` becomes under the option `jax_custom_vjp3`
 KINDS = {"custom_vjp": "jax.custom_vjp", "custom_vjp3": "jax.custom_vjp", "custom_jvp": "jax.custom_jvp"}
-GRADIENT = "custom_gradient.<locals>.wrapped_fun"
+# Functions through which other makers hold the user's function, by module and name: the cell, and the maker.
+WRAPPERS = {
+    (MODULE, "custom_gradient.<locals>.wrapped_fun"): ("fun", "jax.custom_gradient"),
+    ("equinox._ad", "filter_custom_jvp.__init__.<locals>.fn_wrapper"): ("fn", "equinox.filter_custom_jvp"),
+    ("equinox._ad", "filter_custom_vjp._defvjp.<locals>.fn_wrapped"): ("self", "equinox.filter_custom_vjp"),
+}
 
 
 # ── leaves ───────────────────────────────────────────────────────────────────────────────────────────────
@@ -121,10 +126,12 @@ named = found
 def described(rule: Any) -> tuple[Any, str]:
     """Give the user's function behind a rule of JAX's, and who made the rule."""
     body = rule.f if type(rule).__name__ == "custom_vjp3" else rule.fun
-    if getattr(body, "__qualname__", "") == GRADIENT and getattr(body, "__module__", "") == MODULE:
-        cells = dict(zip(body.__code__.co_freevars, body.__closure__ or ()))
-        return cells["fun"].cell_contents, "jax.custom_gradient"
-    return body, KINDS[type(rule).__name__]
+    place = (getattr(body, "__module__", ""), getattr(body, "__qualname__", ""))
+    if place not in WRAPPERS:
+        return body, KINDS[type(rule).__name__]
+    name, kind = WRAPPERS[place]
+    user = dict(zip(body.__code__.co_freevars, body.__closure__ or ()))[name].cell_contents
+    return (user.fn if name == "self" else user), kind
 
 
 def rule_of(rule: Any) -> Recorded:
@@ -135,7 +142,9 @@ def rule_of(rule: Any) -> Recorded:
     name = name_of(user)
     if _holds_tracers(rule, user):
         return Recorded(unavailable, name, kind, module, path, line, "jax")
-    return Recorded(rule, name, kind, module, path, line, "jax", user=user)
+    # Equinox differentiates its first argument only, which comes third here.
+    fixed = (0, 1, 3, 4) if kind == "equinox.filter_custom_vjp" else ()
+    return Recorded(rule, name, kind, module, path, line, "jax", user=user, fixed=fixed)
 
 
 def unavailable(*args: Any, **kwargs: Any) -> Any:

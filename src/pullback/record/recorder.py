@@ -15,7 +15,17 @@ from pullback.record import frameworks, store
 from pullback.record.place import Source
 from pullback.record.sample import Recorded, Sample
 
-OWN = ("pullback.", "tensorflow.", "keras.", "tf_keras.", "jax.", "jaxlib.", "torch.", "functorch.")
+OWN = (
+    "pullback.",
+    "tensorflow.",
+    "keras.",
+    "tf_keras.",
+    "jax.",
+    "jaxlib.",
+    "equinox.",
+    "torch.",
+    "functorch.",
+)
 Given: TypeAlias = "tuple[tuple[Any, ...], dict[str, Any]]"  # arguments and keywords
 
 

@@ -72,7 +72,8 @@ class Recorded:
     """Hold what is known of one rule: where it stands, how to call it, and the calls seen.
 
     `framework` is empty for a rule that runs on any. `user` is what the user wrote, `signature` how it is
-    called, where the function itself does not tell; `intent` is a claim that the maker of the rule states.
+    called, where the function itself does not tell; `intent` is a claim that the maker of the rule states;
+    `fixed` are the places of arguments that it differentiates past.
     """
 
     function: Callable[..., Any]
@@ -87,6 +88,7 @@ class Recorded:
     user: Any = None
     signature: inspect.Signature | None = None
     intent: Intent | None = None
+    fixed: tuple[int, ...] = ()
 
     @property
     def place(self) -> tuple[str, int, str]:
