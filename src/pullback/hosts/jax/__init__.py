@@ -16,6 +16,8 @@ import jax.numpy as jnp
 from pullback.errors import UnsupportedInputError
 from pullback.hosts.base import Kind, Met, Opener, Operation, Spec, summed_axes
 from pullback.hosts.jax import arrays
+from pullback.hosts.jax.apply import apply
+from pullback.hosts.jax.run import run
 
 
 class JaxHost:
@@ -88,29 +90,14 @@ class JaxHost:
     def conjugate(self, tensor: Any) -> Any:
         return jnp.conj(tensor) if jnp.iscomplexobj(tensor) else tensor
 
-    def run(
-        self, function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], where: str
-    ) -> Any:
-        return function(*args, **kwargs)
+    run = staticmethod(run)
 
     def apply(self, operation: Operation, tensors: list[Any]) -> list[Any]:
         if self.bypassed is not None:
             self.bypassed.append(Met(operation.name, operation.intent))
             return operation.forward(tensors)[0]
 
-        @jax.custom_gradient
-        def native(*tensors: Any) -> Any:
-            outputs, pull = operation.forward(list(tensors))
-
-            def grad(cotangents: Any) -> Any:
-                got = pull([self.conjugate(c) for c in cotangents]).inputs
-                return tuple(
-                    jnp.zeros_like(x) if c is None else self.conjugate(c) for c, x in zip(got, tensors)
-                )
-
-            return tuple(outputs), grad
-
-        return list(native(*tensors))
+        return apply(operation, tensors)
 
     def vjp(
         self, function: Callable[..., Any], inputs: Sequence[Any], cotangents: Sequence[Any]
