@@ -74,7 +74,7 @@ def _call(operation: Operation, tensors: Sequence[Any], values: Callable[..., li
     """Call a body, with the rule around it."""
 
     def rule(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
-        run = _run(operation, [_array(primal) for primal in primals])
+        run = _run(operation, [pushed.array(primal) for primal in primals])
         return _with_tangents(run, primals, tangents)
 
     native = jax.custom_jvp(values)
@@ -164,8 +164,11 @@ def _outline(
     def run(cotangents: Sequence[Any]) -> list[Any]:
         given: list[Any] = [None] * len(outlines)
         for i, cotangent in zip(floating, cotangents):
-            given[i] = _conjugate(_array(cotangent))
-        got = pull(given)
+            given[i] = _conjugate(cotangent)
+        try:
+            got = pull(given)
+        except jax.errors.UnexpectedTracerError as error:
+            raise captures.refuse(operation, captures.first_name(operation)) from error
         results = got.inputs
         if got.second is not None:
             results = order.next_order(operation, tensors, pull.fill(given), got)
@@ -179,10 +182,6 @@ def _outline(
 
 def _never(*_: Any) -> Any:
     raise AssertionError("a derivative without a pullback")
-
-
-def _array(value: Any) -> Any:
-    return value if isinstance(value, jax.Array) else jnp.asarray(value)  # JAX has numbers of its own too
 
 
 def _conjugate(x: Any) -> Any:
@@ -225,8 +224,8 @@ def _frozen(operation: Operation, tensors: list[Any]) -> list[Any]:
     def rule(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
         for name, primal, tangent in zip(names, primals[inputs:], tangents[inputs:]):
             if pushed.moves(tangent):
-                raise captures.captured(operation, name, primal.shape)
-        values = results([_array(primal) for primal in primals])
+                raise captures.refuse(operation, name, jnp.shape(primal))
+        values = results([pushed.array(primal) for primal in primals])
         run = _Run(values[:count], values[count:], traced.derivative)
         return _with_tangents(run, primals[:inputs], tangents[:inputs])
 

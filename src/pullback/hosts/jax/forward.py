@@ -28,7 +28,8 @@ def given(derivative: Derivative, residuals: Sequence[Any], tangents: Sequence[A
     operation = derivative.operation
     moved = dict(zip(derivative.moving, tangents))
     tensors = list(residuals[: derivative.inputs])
-    full = [moved[i] if i in moved else jnp.zeros_like(x) for i, x in enumerate(tensors)]
+    host = operation.host
+    full = [moved[i] if i in moved else host.zeros(host.outline(x)) for i, x in enumerate(tensors)]
     outputs = operation.pushforward(tensors, full)
     assert outputs is not None
     kept = [outputs[i] for i in derivative.floating]

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 from jax.custom_derivatives import SymbolicZero, zero_from_primal
 from jax.extend.core import Primitive, unmapped_aval
 from jax.interpreters import ad, batching, mlir
@@ -41,10 +42,10 @@ class Derivative:
     count: int = 0  # of the residuals
 
     def pushed(self, residuals: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:
-        return self.push(self, residuals, tangents)
+        return self.push(self, list(map(array, residuals)), list(map(array, tangents)))
 
     def pulled(self, residuals: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
-        got = self.pull(residuals, cotangents)
+        got = self.pull(list(map(array, residuals)), list(map(array, cotangents)))
         return [got[i] for i in self.moving]
 
 
@@ -71,6 +72,11 @@ def push(derivative: Derivative, residuals: Sequence[Any], tangents: Sequence[An
     bound = dataclasses.replace(derivative, moving=moving, count=len(residuals))
     moved: list[Any] = primitive.bind(*residuals, *(tangents[i] for i in moving), derivative=bound)
     return moved
+
+
+def array(value: Any) -> Any:
+    """Make an array of a number: JAX has some of its own, which know less than an array."""
+    return value if isinstance(value, jax.Array) else jnp.asarray(value)
 
 
 def is_zero(tangent: Any) -> bool:
