@@ -145,7 +145,7 @@ class TorchHost:
             self.bypassed.append(Met(operation.name, operation.intent))
             return operation.forward(tensors)[0]
         if levels.transforming() or levels.pushing():
-            return transforms.apply(operation, tensors)
+            return transforms.handed(operation, tensors)
         return eager.apply(operation, tensors)
 
     def vjp(

@@ -16,7 +16,7 @@ from torch.overrides import TorchFunctionMode
 
 from pullback.errors import CapturedTensorError
 from pullback.hosts.base import Operation, Pullback
-from pullback.hosts.torch import heard, surroundings
+from pullback.hosts.torch import heard, levels, surroundings
 
 _TENSOR = torch.Tensor
 # what is computed from a tensor's shape alone, or cuts it off
@@ -45,20 +45,38 @@ def run(operation: Operation, tensors: list[Any]) -> tuple[list[Any], Pullback, 
         outputs, pull = operation.forward(tensors)
         if known.returns:
             outputs = [output.detach() for output in outputs]
-        return outputs, pull, captured(operation, tensors, named(operation))
+        return outputs, pull, _parameters(operation, tensors, named(operation))
+    outputs, pull, foreign = _listen(operation, tensors)
+    return outputs, pull, _parameters(operation, tensors, foreign)
+
+
+def found(operation: Operation, tensors: list[Any]) -> tuple[list[tuple[str, Any]], Pullback | None]:
+    """List the tensors that a body captures, and their names if they have one."""
+    known = heard.of(operation)
+    if known is not None and not known.reaches:
+        return _others(named(operation), tensors), None
+    _, pull, foreign = _listen(operation, tensors)
+    return _others(foreign, tensors), pull
+
+
+def _listen(
+    operation: Operation, tensors: list[Any]
+) -> tuple[list[Any], Pullback, list[tuple[str, Any]]]:
+    """Run a body and listen to it: its outputs, its pullback, and the tensors that it captures."""
     states = surroundings.states()
     with Ear(tensors) as ear:
         outputs, pull = operation.forward(tensors)
-    foreign = ear.foreign + [y for y in outputs if id(y) not in ear.inside and _differentiable(y)]
+    returned = [y for y in outputs if id(y) not in ear.inside]
     names = named(operation)
     heard.remember(
         operation,
         reaches=any(all(t is not value for _, value in names) for t in ear.foreign),
-        returns=any(id(output) not in ear.inside for output in outputs),
+        returns=bool(returned),
         random=surroundings.moved(states),
     )
+    foreign = ear.foreign + [y for y in returned if _differentiable(y)]
     outputs = [y if id(y) in ear.inside else y.detach() for y in outputs]
-    return outputs, pull, captured(operation, tensors, [*names, *(("", tensor) for tensor in foreign)])
+    return outputs, pull, [*names, *(("", tensor) for tensor in foreign)]
 
 
 class Ear(TorchFunctionMode):
@@ -106,19 +124,29 @@ def named(operation: Operation) -> list[tuple[str, Any]]:
     return [(name, value) for name, value in operation.captured() if isinstance(value, _TENSOR)]
 
 
-def captured(operation: Operation, tensors: Sequence[Any], found: Iterable[tuple[str, Any]]) -> list[Any]:
+def _others(found: Iterable[tuple[str, Any]], tensors: Sequence[Any]) -> list[tuple[str, Any]]:
+    """Leave out what is an argument too, or was listed before."""
+    others: list[tuple[str, Any]] = []
+    for name, tensor in found:
+        if all(tensor is not t for t in tensors) and all(tensor is not t for _, t in others):
+            others.append((name, tensor))
+    return others
+
+
+def _parameters(operation: Operation, tensors: Sequence[Any], found: list[tuple[str, Any]]) -> list[Any]:
     """Sort the parameters out of what a body captures; refuse any other tensor that is differentiated."""
     parameters: list[Any] = []
-    for name, tensor in found:
-        if not tensor.requires_grad or any(tensor is t for t in (*tensors, *parameters)):
-            continue
-        if not isinstance(tensor, torch.nn.Parameter):
-            raise _refused(operation, tensor, name)
-        parameters.append(tensor)
+    for name, tensor in _others(found, tensors) if found else ():
+        if tensor.requires_grad:
+            # A compiler has stand-ins for the parameters, which are of no class of their own.
+            if not isinstance(tensor, torch.nn.Parameter) and not levels.traced():
+                raise refused(operation, tensor, name)
+            parameters.append(tensor)
     return parameters
 
 
-def _refused(operation: Operation, tensor: Any, name: str) -> CapturedTensorError:
+def refused(operation: Operation, tensor: Any, name: str) -> CapturedTensorError:
+    """Say that a captured tensor is being differentiated."""
     if not name:
         name = next((known for known, value in operation.captured() if value is tensor), "")
     shown = f"`{name}`" if name else f"a tensor of shape {tuple(tensor.shape)}"
@@ -127,15 +155,7 @@ def _refused(operation: Operation, tensor: Any, name: str) -> CapturedTensorErro
         found=f"the body uses {shown}, which is being differentiated and is not an argument",
         expected="every differentiated tensor among the arguments",
         why="a rule has no cotangent for a captured tensor: its gradient would silently be None",
-        fix=f"pass {shown if name else 'it'} as an argument, or {name or '….'}.detach() in the body"
-        if name
-        else "pass it as an argument, or ….detach() in the body",
+        fix=f"pass {shown if name else 'it'} as an argument, or {name or '…'}.detach() in the body",
     )
     return error
 
-
-def refuse(operation: Operation, tensors: Sequence[Any]) -> None:
-    """Refuse a captured tensor under a transform, which cannot reach it."""
-    variables = captured(operation, tensors, named(operation))
-    if variables:
-        raise _refused(operation, variables[0], "")

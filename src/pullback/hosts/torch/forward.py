@@ -20,14 +20,15 @@ _SCALES = (1e-3, 1.0, 1e3)  # a clip is linear for small cotangents, a rounding 
 _TOLERANCE = {torch.float16: 2e-2, torch.bfloat16: 1e-1, torch.float64: 1e-9, torch.complex128: 1e-9}
 
 
-def push(operation: Operation, pull: Pullback, tensors: list[Any], tangents: Sequence[Any]) -> list[Any]:
+def push(operation: Operation, tensors: list[Any], tangents: Sequence[Any]) -> list[Any]:
     """Take tangents of the inputs to tangents of the outputs; None stands for zeros."""
     filled = [torch.zeros_like(x) if t is None else t for x, t in zip(tensors, tangents)]
-    given = operation.pushforward(tensors, filled)
-    if given is not None:
+    if operation.has_pushforward:
+        given = operation.pushforward(tensors, filled)
+        assert given is not None
         return given
     require_linear(operation, tensors)
-    return _transpose(pull, filled)
+    return _transpose(operation.forward(tensors)[1], filled)
 
 
 def _transpose(pull: Pullback, tangents: Sequence[Any]) -> list[Any]:

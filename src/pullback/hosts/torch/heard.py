@@ -22,14 +22,16 @@ class Heard:
 
 
 _known: dict[int, Heard] = {}
-_QUIET = Heard(None)
+_QUIET, _RANDOM = Heard(None), Heard(None, random=True)
 
 
 def of(operation: Operation) -> Heard | None:
     """Give what was heard of a body; None if nobody has listened to it."""
     found = _known.get(id(operation.identity))
-    if found is None and isinstance(operation, Derived):
-        return _QUIET  # no code of the user's beyond that of the operation it is derived from
+    if found is None and isinstance(operation, Derived):  # no code beyond that of what it is derived from
+        inner = getattr(operation, "inner", None)
+        around = None if inner is None else of(inner)
+        return _RANDOM if around is not None and around.random else _QUIET
     return found
 
 
@@ -40,8 +42,10 @@ def remember(operation: Operation, *, reaches: bool, returns: bool, random: bool
 
 def remember_random(operation: Operation) -> None:
     """Remember that a body draws random numbers."""
-    found = of(operation)
-    if found is None or found is _QUIET:
+    while hasattr(operation, "inner"):
+        operation = operation.inner
+    found = _known.get(id(operation.identity))
+    if found is None:
         remember(operation, reaches=False, returns=False, random=True)
     else:
         found.random = True

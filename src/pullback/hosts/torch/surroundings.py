@@ -11,7 +11,7 @@ import torch
 
 from pullback.errors import SecondOrderError
 from pullback.hosts.base import Operation
-from pullback.hosts.torch import heard
+from pullback.hosts.torch import heard, levels
 
 _NOTHING: AbstractContextManager[None] = nullcontext()
 _DEVICES = ("cpu", "cuda", "xpu", "mps")
@@ -56,7 +56,7 @@ def drawn(operation: Operation) -> Any:
 
 def states() -> list[Any]:
     """Give the states of the random numbers; none while a compiler traces, which has its own way."""
-    if torch._C._len_torch_dispatch_stack():
+    if levels.traced():
         return []
     states = [torch.get_rng_state()]
     if torch.cuda.is_available() and torch.cuda.is_initialized():
