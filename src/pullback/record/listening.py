@@ -33,7 +33,13 @@ def recording(recorder: Recorder) -> Iterator[Recorder]:
             recorder.called(lambda: Source.of(function), lambda: (args, kwargs), lambda: own_rule(function))
 
     def order(name: str, listen: Callable[[Any], Callable[[], None]]) -> Callable[[], None]:
-        return when_imported(name, lambda module: restore.append(listen(module)))
+        def imported(module: Any) -> None:
+            try:
+                restore.append(listen(module))
+            except Exception as error:  # another version, built otherwise: the import must not fail of it
+                recorder.errors.append(error)
+
+        return when_imported(name, imported)
 
     wanted = [
         order(name, listen)

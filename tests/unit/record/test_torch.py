@@ -7,6 +7,7 @@ import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
+import pullback as pb
 from pullback import tree
 from pullback.record import frameworks
 from pullback.record.listening import recording
@@ -207,3 +208,37 @@ def test_nothing_is_left_behind(recorder):
         functions.FunctionMeta.__init__,
         functions.Function.apply,
     ) == before
+
+
+def test_a_compiler_of_our_own_rule_does_not_read_the_recorder(recorder):
+    @pb.custom_gradient
+    def doubled(x):
+        def grad(dy):
+            return dy * 2
+
+        return x + x, grad
+
+    def run():
+        torch.compiler.reset()
+        explained = torch._dynamo.explain(lambda x: doubled(x) + 1)(X)
+        return explained.graph_count, explained.graph_break_count, str(explained.graphs[0].code)
+
+    plain = run()
+    with recording(recorder):
+        assert run() == plain
+    assert only(recorder).name == "doubled"
+    torch.compiler.reset()
+
+
+def test_another_version_of_a_framework_still_imports(tmp_path, monkeypatch, recorder):
+    (tmp_path / "built_otherwise.py").write_text("value = 1")
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+    def listen(module):
+        raise AttributeError("no such function here")
+
+    monkeypatch.setattr(frameworks.FRAMEWORKS["torch"], "listeners", lambda r: {"built_otherwise": listen})
+    with recording(recorder):
+        import built_otherwise
+    assert built_otherwise.value == 1
+    assert "no such function" in str(recorder.errors[0])

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 FUNCTIONS = "torch.autograd.function"
 OPERATORS = "torch._library.autograd"
 COMPILER = "torch._dynamo.variables.misc"
+SKIPPED = "torch._dynamo.trace_rules"
 
 
 def listeners(recorder: Recorder) -> dict[str, Callable[[Any], Callable[[], None]]]:
@@ -38,6 +39,7 @@ def listeners(recorder: Recorder) -> dict[str, Callable[[Any], Callable[[], None
         OPERATORS: lambda module: _operators(module, recorder),
         DEFINITIONS: lambda module: _definitions(module, recorder),
         COMPILER: lambda module: _compiler(module, recorder),
+        SKIPPED: _skipped,
     }
 
 
@@ -158,3 +160,9 @@ def _read(tracked: Any) -> Any:
     if tracked.is_tensor():
         return tracked.as_proxy().node.meta["example_value"]
     return tracked.as_python_constant()
+
+
+def _skipped(module: Any) -> Callable[[], None]:
+    """Keep the compiler from reading the recorder itself, when a program compiles what calls it."""
+    module.add("pullback.record")
+    return lambda: None
