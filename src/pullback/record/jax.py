@@ -153,8 +153,9 @@ def unavailable(*args: Any, **kwargs: Any) -> Any:
 
 
 def _holds_tracers(rule: Any, user: Any) -> bool:
-    import jax
-
+    jax: Any = sys.modules["jax"]
+    if not hasattr(jax, "tree_util") or not hasattr(jax, "core"):  # half imported: nothing was traced yet
+        return False
     parts = [user, *(getattr(rule, name, None) for name in ("fwd", "bwd", "jvp"))]
     reached = (value for part in parts if part is not None for _, value in reach(inspect.unwrap(part)))
     return any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree_util.tree_leaves(list(reached)))

@@ -31,20 +31,27 @@ def _value(spec: Spec, rng: np.random.Generator, kind: str) -> np.ndarray[Any, A
     shape = (LENGTH,) if spec.shape is None else tuple(LENGTH if n is None else n for n in spec.shape)
     if spec.dtype == "bool":
         return rng.random(shape) < 0.5
+    dtype = _dtype(spec.dtype)
     if spec.dtype.startswith(("int", "uint")):
-        return rng.integers(0, 2, shape).astype(spec.dtype)
+        return rng.integers(0, 2, shape).astype(dtype)
     drawn = {
         "normal": rng.normal(size=shape),
         "positive": 0.5 + rng.random(shape),
         "unit": rng.uniform(0.1, 0.9, shape),
     }[kind]
-    if spec.dtype == "bfloat16":
+    if spec.dtype.startswith("complex"):
+        return np.asarray(drawn + 1j * rng.normal(size=shape), dtype)
+    return np.asarray(drawn, dtype)
+
+
+def _dtype(name: str) -> np.dtype[Any]:
+    """Give a dtype by its name: NumPy's, or one of those that it lacks."""
+    try:
+        return np.dtype(name)
+    except TypeError:
         import ml_dtypes
 
-        return np.asarray(drawn, ml_dtypes.bfloat16)
-    if spec.dtype.startswith("complex"):
-        return np.asarray(drawn + 1j * rng.normal(size=shape), spec.dtype)
-    return np.asarray(drawn, spec.dtype)
+        return np.dtype(getattr(ml_dtypes, name))
 
 
 def tried(
