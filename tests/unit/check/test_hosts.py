@@ -1,5 +1,10 @@
 """What `check` promises, on every host alike."""
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -150,3 +155,16 @@ def test_a_rule_like_another_function_is_compared_with_it(tensor):
 
     assert pb.check(pb.custom_gradient(like=tanh)(spike), tensor(X), **QUICK).verdict == "right"
     assert pb.check(pb.custom_gradient(like=sin)(spike), tensor(X), **QUICK).verdict == "wrong"
+
+
+@pytest.mark.parametrize("backend", ["jax", "torch"])
+def test_the_weights_of_a_keras_layer_are_inputs_on_every_backend(backend):
+    script = Path(__file__).with_name("keras_layer.py")
+    done = subprocess.run(
+        [sys.executable, str(script)],
+        env={**os.environ, "KERAS_BACKEND": backend, "TF_CPP_MIN_LOG_LEVEL": "3"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout.strip() == "['constant-factor'] True [[1.0, 1.0, 1.0]]", done.stderr[-2000:]

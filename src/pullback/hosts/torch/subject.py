@@ -21,6 +21,7 @@ from pullback.check.subject import Array, Arrays, Cotangents, Pullback, Subject
 from pullback.hosts import arguments
 from pullback.hosts.adapter import Adapter, How, Run, Vjp, itself
 from pullback.hosts.base import Met
+from pullback.hosts.layers import is_layer
 from pullback.hosts.torch import HOST, bypass, leaves
 from pullback.hosts.torch.export import survives_export
 from pullback.hosts.torch.words import TorchWords
@@ -82,8 +83,9 @@ class TorchAdapter(Adapter):
     # ── modules ──────────────────────────────────────────────────────────────────────────────────────────
 
     def weights(self) -> dict[str, Any]:
-        if not isinstance(self.function, torch.nn.Module):
-            return {}
+        found = super().weights()
+        if self.variables or not isinstance(self.function, torch.nn.Module):
+            return found
         if any(isinstance(p, torch.nn.UninitializedParameter) for p in self.function.parameters()):
             with torch.no_grad():  # a lazy module learns its shapes from a call
                 self.function(*self.arguments.args, **self.arguments.kwargs)
@@ -91,8 +93,8 @@ class TorchAdapter(Adapter):
 
     def bound(self, parameters: Sequence[Any]) -> Callable[..., Any]:
         module = self.function
-        if not isinstance(module, torch.nn.Module):
-            return module
+        if self.variables or not isinstance(module, torch.nn.Module):
+            return super().bound(parameters)
         state = {
             name: self.cast(value.detach().clone())
             for name, value in (*module.named_buffers(), *module.named_parameters())
@@ -220,7 +222,7 @@ class TorchAdapter(Adapter):
 
     def signature(self) -> inspect.Signature | None:
         native = self.native()
-        if isinstance(self.function, torch.nn.Module):
+        if isinstance(self.function, torch.nn.Module) and not is_layer(self.function):
             return inspect.signature(self.function.forward)
         if not isinstance(native, type):
             return super().signature()
