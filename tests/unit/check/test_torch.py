@@ -42,6 +42,18 @@ def test_a_function_is_bypassed_wherever_its_apply_is_kept():
     assert slope(kept) == 3.0
 
 
+@pb.custom_gradient
+def tripled(x):
+    return x * 1.0, lambda dy: 3.0 * dy
+
+
+@pytest.mark.parametrize("rule", [kept, tripled], ids=["PyTorch's", "ours"])
+def test_a_compiled_function_has_its_rule_after_a_check_and_is_bypassed_in_it(rule):
+    function = torch.compile(lambda x: rule(x), backend="aot_eager")
+    assert pb.check(function, X, **QUICK).causes == ["constant-factor"]
+    assert slope(function) == 3.0
+
+
 def test_another_thread_is_not_bypassed():
     found = []
     with bypassed():
