@@ -144,7 +144,7 @@ def _traced(
             results[i] = result
         return results
 
-    return [*kept, *closed.consts], dataclasses.replace(derivative, pull=pulled)
+    return [*kept, *closed.consts], dataclasses.replace(derivative, pull=pulled, jaxpr=closed.jaxpr)
 
 
 def _again(error: Exception) -> Callable[[], Exception]:
@@ -211,6 +211,7 @@ def _frozen(operation: Operation, tensors: list[Any]) -> list[Any]:
     (traced,) = found
     count, inputs = len(traced.outputs), len(tensors)
     places = [i for i, const in enumerate(closed.consts) if isinstance(const, Tracer)]
+    stopped = [captures.is_stopped(closed.jaxpr, i, count, traced.derivative.jaxpr) for i in places]
     names = [captures.name_of(operation, closed.consts[i]) for i in places]
     constants = [None if isinstance(const, Tracer) else const for const in closed.consts]
 
@@ -222,9 +223,9 @@ def _frozen(operation: Operation, tensors: list[Any]) -> list[Any]:
         return values
 
     def rule(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
-        for name, primal, tangent in zip(names, primals[inputs:], tangents[inputs:]):
-            if pushed.moves(tangent):
-                raise captures.refuse(operation, name, jnp.shape(primal))
+        for i, (primal, tangent) in enumerate(zip(primals[inputs:], tangents[inputs:])):
+            if pushed.moves(tangent) and not stopped[i]:
+                raise captures.refuse(operation, names[i], jnp.shape(primal))
         values = results([pushed.array(primal) for primal in primals])
         run = _Run(values[:count], values[count:], traced.derivative)
         return _with_tangents(run, primals[:inputs], tangents[:inputs])

@@ -40,6 +40,7 @@ class Derivative:
     inputs: int = 0  # how many inputs there are
     moving: tuple[int, ...] = ()  # those that have tangents
     count: int = 0  # of the residuals
+    jaxpr: Any = None  # of a pullback that was traced
 
     def pushed(self, residuals: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:
         return self.push(self, list(map(array, residuals)), list(map(array, tangents)))
@@ -132,8 +133,12 @@ def _transpose(cotangents: Sequence[Any], *operands: Any, derivative: Derivative
             pulled = order.forbid(derivative.operation, pulled, [*residuals, *given])
     results: list[Any] = [None] * len(residuals)
     for cotangent, tangent in zip(pulled, tangents):
-        missing = cotangent is None and ad.is_undefined_primal(tangent)
-        results.append(ad.Zero(tangent.aval) if missing else varying.like(cotangent, tangent))
+        if not ad.is_undefined_primal(tangent):
+            results.append(None)
+        elif cotangent is None:
+            results.append(ad.Zero(tangent.aval))
+        else:
+            results.append(varying.like(cotangent, tangent.aval))
     return results
 
 
@@ -167,8 +172,9 @@ def _batch(axis: Any, operands: Sequence[Any], places: Sequence[Any], *, derivat
     if all(place is None for place in places):
         results = primitive.bind(*operands, derivative=derivative)
         return results, [None] * len(results)
+    mesh = axis.explicit_mesh_axis
     axes = [None if d is None else 0 for d in places[:count]]
-    front = [x if d is None and i < count else batching.bdim_at_front(x, d, axis.size)
+    front = [x if d is None and i < count else batching.bdim_at_front(x, d, axis.size, mesh)
              for i, (x, d) in enumerate(zip(operands, places))]
     named = {} if type(axis.name) is object else {"axis_name": axis.name}  # JAX marks an unnamed axis so
 
@@ -182,7 +188,7 @@ def _batch(axis: Any, operands: Sequence[Any], places: Sequence[Any], *, derivat
         derivative,
         pull=over_batch(derivative.pull),
         push=lambda _, *given: over_batch(derivative.pushed)(*given),
-        outputs=tuple(unmapped_aval(axis.size, 0, aval) for aval in derivative.outputs),
+        outputs=tuple(unmapped_aval(axis.size, 0, aval, mesh) for aval in derivative.outputs),
     )
     results = primitive.bind(*front, derivative=batched)
     return results, [0] * len(results)
