@@ -24,7 +24,7 @@ import jax.numpy as jnp
 from jax.core import Tracer, eval_jaxpr
 
 from pullback.hosts.base import Operation, Pullback
-from pullback.hosts.jax import captures, forward, order, pushed, varying
+from pullback.hosts.jax import captures, forward, kinds, order, pushed, varying
 from pullback.hosts.jax.pushed import Derivative
 
 _freezing: contextvars.ContextVar[frozenset[int]] = contextvars.ContextVar("freezing", default=frozenset())
@@ -77,6 +77,7 @@ def _call(operation: Operation, tensors: Sequence[Any], values: Callable[..., li
         run = _run(operation, [pushed.array(primal) for primal in primals])
         return _with_tangents(run, primals, tangents)
 
+    values.__name__ = f"{kinds.OURS}{operation.name}"  # as it stands in a jaxpr
     native = jax.custom_jvp(values)
     native.defjvp(rule, symbolic_zeros=True)
     outputs: list[Any] = native(*tensors)
@@ -219,18 +220,22 @@ def _frozen(operation: Operation, tensors: list[Any]) -> list[Any]:
         consts = list(constants)
         for place, operand in zip(places, operands[inputs:]):
             consts[place] = operand
-        values: list[Any] = eval_jaxpr(closed.jaxpr, consts, *operands[:inputs])
-        return values
+        evaluated: list[Any] = eval_jaxpr(closed.jaxpr, consts, *operands[:inputs])
+        return evaluated
 
     def rule(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
         for i, (primal, tangent) in enumerate(zip(primals[inputs:], tangents[inputs:])):
             if pushed.moves(tangent) and not stopped[i]:
                 raise captures.refuse(operation, names[i], jnp.shape(primal))
-        values = results([pushed.array(primal) for primal in primals])
-        run = _Run(values[:count], values[count:], traced.derivative)
+        found = results([pushed.array(primal) for primal in primals])
+        run = _Run(found[:count], found[count:], traced.derivative)
         return _with_tangents(run, primals[:inputs], tangents[:inputs])
 
-    native = jax.custom_jvp(lambda *operands: results(operands)[:count])
+    def values(*operands: Any) -> list[Any]:
+        return results(operands)[:count]
+
+    values.__name__ = f"{kinds.OURS}{operation.name}"
+    native = jax.custom_jvp(values)
     native.defjvp(rule, symbolic_zeros=True)
     outputs: list[Any] = native(*tensors, *(closed.consts[i] for i in places))
     return outputs

@@ -54,6 +54,9 @@ def is_stopped(body: Any, place: int, count: int, pull: Any) -> bool:
 def _reached(operation: Operation) -> Iterator[tuple[str, Any]]:
     for name, value in operation.captured():
         yield from _traced(name, value, _DEPTH)
+    # a replacement is made of functions of ours around those of the user
+    for cell in getattr(getattr(operation, "pull", None), "__closure__", None) or ():
+        yield from _traced("", cell.cell_contents, _DEPTH)
 
 
 def _traced(name: str, value: Any, depth: int) -> Iterator[tuple[str, Any]]:
