@@ -15,8 +15,8 @@ from jax.extend.core import Primitive
 
 from pullback.errors import OverrideError
 
-OURS = "pullback."  # what the name of a rule of this library begins with, in a jaxpr
-_KEPT_WHOLE = ("jit", "pjit", "custom_jvp_call", "custom_vjp_call", "custom_vjp_call_jaxpr", "closed_call")
+_OURS = "pullback_called"  # the primitive of a rule of this library
+_KEPT_WHOLE = (_OURS, "jit", "pjit", "custom_jvp_call", "custom_vjp_call", "custom_vjp_call_jaxpr", "closed_call")
 
 
 def name(kind: Any) -> str:
@@ -61,13 +61,13 @@ def _no_operation(kind: Any, why: str) -> OverrideError:
 
 def names(eqn: Any) -> list[str]:
     """List the names that an equation answers to: of the function it calls, then of its primitive."""
-    called = _called(eqn).removeprefix(OURS)
+    called = _called(eqn)
     return [called, str(eqn.primitive.name)] if called else [str(eqn.primitive.name)]
 
 
 def is_ours(eqn: Any) -> bool:
     """Tell whether an equation is a rule of this library: its gradient is the one it says."""
-    return _called(eqn).startswith(OURS)
+    return bool(eqn.primitive.name == _OURS)
 
 
 def _called(eqn: Any) -> str:
@@ -94,15 +94,6 @@ def input_names(eqn: Any, places: list[int]) -> list[str]:
     if len(known) == len(eqn.invars) and all(str(found).isidentifier() for found in known):
         return [str(known[i]) for i in places]
     return ["x", "y", "z"][: len(places)] if len(places) <= 3 else [f"input_{i}" for i in range(len(places))]
-
-
-def walk(jaxpr: Any) -> Iterator[Any]:
-    """List the equations of a jaxpr, and of those inside it, that are open to an override."""
-    for eqn in jaxpr.eqns:
-        yield eqn
-        if not is_ours(eqn):
-            for inner in subjaxprs(eqn):
-                yield from walk(inner)
 
 
 def subjaxprs(eqn: Any) -> Iterator[Any]:
