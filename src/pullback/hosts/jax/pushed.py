@@ -1,7 +1,7 @@
 """The primitive `pushed`: the derivative of one run of a rule, as a linear map that JAX can transform.
 
-It takes residuals and tangents of the inputs to tangents of the outputs. Its transpose is the user's pullback,
-called as it stands, so reverse mode asks nothing of it. Its value is the user's pushforward, or the transpose
+It takes residuals and tangents of the inputs to tangents of the outputs. Its transpose is the user's
+pullback, called as it stands, so reverse mode asks nothing of it. Its value is the user's pushforward, or the transpose
 of the pullback, so forward mode asks that it be linear. Whatever JAX does to a program between the two, a
 loop, a branch, a batch, moves the primitive along and leaves the choice open.
 """
@@ -27,8 +27,8 @@ Move = Callable[[Sequence[Any], Sequence[Any]], list[Any]]
 class Derivative:
     """The derivative of one run, in JAX's convention for complex numbers.
 
-    `pull` takes residuals and a cotangent per floating output to a cotangent, or None, per input; `push` takes
-    residuals and a tangent per moving input to a tangent per floating output.
+    `pull` takes residuals and a cotangent per floating output to a cotangent, or None, per input; `push`
+    takes residuals and a tangent per moving input to a tangent per floating output.
     """
 
     operation: Operation
@@ -199,9 +199,7 @@ def over_batch(derivative: Derivative, axis: Any, places: Sequence[Any]) -> Deri
         one = dataclasses.replace(derivative, moving=batched.moving, count=batched.count)
         return mapped(one.pushed)(residuals, tangents)
 
-    types = tuple(
-        unmapped_aval(axis.size, 0, kind, axis.explicit_mesh_axis) for kind in derivative.outputs
-    )
+    types = tuple(unmapped_aval(axis.size, 0, kind, axis.explicit_mesh_axis) for kind in derivative.outputs)
     return dataclasses.replace(derivative, pull=mapped(derivative.pull), push=push, outputs=types)
 
 
