@@ -43,9 +43,8 @@ def run(operation: Operation, tensors: list[Any]) -> tuple[list[Any], Pullback, 
     known = heard.of(operation)
     if known is not None and not known.reaches:
         outputs, pull = operation.forward(tensors)
-        if known.returns:
-            outputs = [output.detach() for output in outputs]
-        return outputs, pull, _parameters(operation, tensors, named(operation))
+        outputs = [output.detach() for output in outputs]
+        return outputs, pull, named_parameters(operation, tensors)
     outputs, pull, foreign = _listen(operation, tensors)
     return outputs, pull, _parameters(operation, tensors, foreign)
 
@@ -117,6 +116,14 @@ def _tensors(value: Any) -> Iterator[Any]:
             yield from _tensors(part)
     elif isinstance(value, dict):
         yield from _tensors(list(value.values()))
+
+
+def named_parameters(operation: Operation, tensors: Sequence[Any]) -> list[Any]:
+    """List the parameters in reach by name; refuse any other tensor there that is differentiated."""
+    for _, value in operation.captured():
+        if isinstance(value, _TENSOR) and value.requires_grad:
+            return _parameters(operation, tensors, named(operation))
+    return []
 
 
 def named(operation: Operation) -> list[tuple[str, Any]]:

@@ -13,6 +13,8 @@ def fresh(outputs: Sequence[Any], inputs: Sequence[Any]) -> list[Any]:
     taken for the result of two operations. An input that is returned as it is becomes a view by itself, and
     changing that in place is an error.
     """
+    if len(outputs) == 1 and not outputs[0].requires_grad:
+        return list(outputs)
     seen: list[Any] = []
     for output in outputs:
         if any(output is other for other in seen):
