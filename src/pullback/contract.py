@@ -63,7 +63,7 @@ class _Static:
 
 
 TENSOR = _Static()
-_ONE = [TENSOR]
+ONE = [TENSOR]  # the statics of a lone tensor
 
 
 def tensor_outputs(
@@ -73,7 +73,7 @@ def tensor_outputs(
     statics: list[Any] = []
     tensors: list[Tensor] = []
     if len(leaves) == 1 and host.is_tensor(leaves[0]) and host.differentiable(leaves[0]):
-        return _ONE, list(leaves)
+        return ONE, list(leaves)
     for leaf in leaves:
         role = hosts.role(type(leaf))
         if role is host or role is Role.ARRAY or role is Role.NUMBER:
@@ -118,6 +118,12 @@ def accepts(function: Callable[..., Any]) -> _Accepts:
     if known is None:
         known = _known[id(code)] = (code, _accepts_by_code(code, len(function.__defaults__ or ())))
     return known[1]
+
+
+def takes_one(grad: Callable[..., Any]) -> bool:
+    """Tell quickly whether a function is known to take one cotangent."""
+    known = _known.get(id(getattr(grad, "__code__", None)))
+    return known is not None and known[1].least <= 1 <= known[1].most and not grad.__dict__
 
 
 _known: dict[int, tuple[Any, _Accepts]] = {}  # keeps the code alive, so that its id stays its own
