@@ -56,7 +56,8 @@ class _Recorded(Kept):
     __slots__ = ("autocast", "count", "state")
 
     def __init__(self, operation: Operation, pull: Pullback, count: int, state: Any) -> None:
-        super().__init__(operation, pull)
+        self.operation = operation
+        self._pull = pull
         self.count = count  # of the tensors of the call; captured variables follow them
         self.autocast = surroundings.autocast()
         self.state = state  # of the random numbers, for a body that is known to draw some
@@ -93,12 +94,14 @@ class Node(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *cotangents: Any) -> Any:
-        recorded = ctx.recorded
+        recorded, saved = ctx.recorded, ctx.saved_tensors
         count = len(ctx.needs_input_grad) - 2
         if recorded.autocast is None and not surroundings.autocasting():
-            return None, None, *recorded.pulled(ctx.saved_tensors, count, cotangents)
+            if recorded.quick and cotangents[0] is not None and not torch.is_grad_enabled():
+                return None, None, *recorded.quickly(saved, cotangents[0])
+            return None, None, *recorded.pulled(saved, count, cotangents)
         with surroundings.autocast_as(recorded.autocast):
-            return None, None, *recorded.pulled(ctx.saved_tensors, count, cotangents)
+            return None, None, *recorded.pulled(saved, count, cotangents)
 
 
 # `Function.apply` also serves transforms, which do not come here.
