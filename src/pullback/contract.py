@@ -12,6 +12,7 @@ import ast
 import inspect
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from pullback import hosts, tree
@@ -111,9 +112,9 @@ class _Accepts(NamedTuple):
 
 def accepts(function: Callable[..., Any]) -> _Accepts:
     """Tell how many positional arguments a function takes, and whether it takes `variables=`."""
-    code = getattr(function, "__code__", None)
-    if code is None or (function.__dict__ and hasattr(function, "__wrapped__")):
-        return _accepts_by_signature(function)
+    if type(function) is not FunctionType or (function.__dict__ and hasattr(function, "__wrapped__")):
+        return _accepts_by_signature(function)  # a bound method has the code of its function, `self` in it
+    code = function.__code__
     known = _known.get(id(code))  # a code object is hashed by its whole content: its id is enough
     if known is None:
         known = _known[id(code)] = (code, _accepts_by_code(code, len(function.__defaults__ or ())))
@@ -122,8 +123,10 @@ def accepts(function: Callable[..., Any]) -> _Accepts:
 
 def takes_one(grad: Callable[..., Any]) -> bool:
     """Tell quickly whether a function is known to take one cotangent."""
-    known = _known.get(id(getattr(grad, "__code__", None)))
-    return known is not None and known[1].least <= 1 <= known[1].most and not grad.__dict__
+    if type(grad) is not FunctionType or grad.__dict__:
+        return False
+    known = _known.get(id(grad.__code__))
+    return known is not None and known[1].least <= 1 <= known[1].most
 
 
 _known: dict[int, tuple[Any, _Accepts]] = {}  # keeps the code alive, so that its id stays its own
