@@ -13,9 +13,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
+from torch.autograd import forward_ad
 
 from pullback.hosts.base import Operation, Pullback
-from pullback.hosts.torch import captures, heard, orders, surroundings
+from pullback.hosts.torch import captures, forward, heard, orders, surroundings
 from pullback.hosts.torch.outputs import fresh
 from pullback.hosts.torch.residuals import Kept
 
@@ -26,8 +27,32 @@ def apply(operation: Operation, tensors: list[Any]) -> list[Any]:
     """Run an operation, and record it if anybody may differentiate it."""
     if not torch.is_grad_enabled():  # nobody differentiates: keep nothing
         return operation.forward(tensors)[0]
+    outputs, pull, inputs, state = _run(operation, tensors)
+    for tensor in inputs:
+        if tensor.requires_grad:
+            break
+    else:
+        return outputs
+    return list(_record(_Recorded(operation, pull, len(tensors), state), outputs, *inputs))
+
+
+def apply_pushing(operation: Operation, tensors: list[Any]) -> list[Any]:
+    """Run an operation on tensors that carry tangents, and push these too."""
+    with forward_ad._set_fwd_grad_enabled(False):
+        outputs, pull, inputs, state = _run(operation, tensors)
+    recorded = _Recorded(operation, pull, len(tensors), state)
+    recorded.pushing = tensors  # what is saved is not to be had before the node is done
+    try:
+        return list(_record(recorded, outputs, *inputs))
+    finally:
+        recorded.pushing = None
+
+
+def _run(operation: Operation, tensors: list[Any]) -> tuple[list[Any], Pullback, list[Any], Any]:
+    """Run the body unrecorded: its outputs, its pullback, what it was given or captured, the random state."""
     known = heard.of(operation)
     state = surroundings.states() if known is not None and known.random else None
+    enabled = torch.is_grad_enabled()
     _set_grad_enabled(False)
     try:
         if known is not None and known.plain:
@@ -36,30 +61,25 @@ def apply(operation: Operation, tensors: list[Any]) -> list[Any]:
         else:
             outputs, pull, variables = captures.run(operation, tensors)
     finally:
-        _set_grad_enabled(True)
+        _set_grad_enabled(enabled)
     inputs = tensors
     if variables:
         pull.require(variables)
         inputs = tensors + variables
-    for tensor in inputs:
-        if tensor.requires_grad:
-            break
-    else:
-        return outputs
-    outputs = fresh(outputs, inputs)
-    return list(_record(_Recorded(operation, pull, len(tensors), state), outputs, *inputs))
+    return fresh(outputs, inputs), pull, inputs, state
 
 
 class _Recorded(Kept):
     """What a node keeps of one call, apart from its tensors."""
 
-    __slots__ = ("autocast", "count", "state")
+    __slots__ = ("autocast", "count", "pushing", "state")
 
     def __init__(self, operation: Operation, pull: Pullback, count: int, state: Any) -> None:
         self.operation = operation
         self._pull = pull
         self.count = count  # of the tensors of the call; captured variables follow them
         self.autocast = surroundings.autocast()
+        self.pushing: list[Any] | None = None  # the tensors, while their tangents are asked for
         self.state = state  # of the random numbers, for a body that is known to draw some
 
     def pulled(self, saved: Sequence[Any], count: int, cotangents: Sequence[Any]) -> list[Any]:
@@ -102,6 +122,13 @@ class Node(torch.autograd.Function):
             return None, None, *recorded.pulled(saved, count, cotangents)
         with surroundings.autocast_as(recorded.autocast):
             return None, None, *recorded.pulled(saved, count, cotangents)
+
+    @staticmethod
+    def jvp(ctx: Any, *tangents: Any) -> Any:
+        recorded = ctx.recorded
+        tensors = recorded.pushing
+        with surroundings.redrawn(recorded.operation, recorded.state):
+            return tuple(forward.push(recorded.operation, tensors, tangents[2 : 2 + len(tensors)]))
 
 
 # `Function.apply` also serves transforms, which do not come here.

@@ -38,6 +38,15 @@ def pushing() -> bool:
     return forward_ad._current_level >= 0
 
 
+def carrying(tensors: list[Any]) -> bool:
+    """Tell whether any tensor carries a tangent that is being pushed."""
+    return (
+        pushing()
+        and torch._C._is_fwd_grad_enabled()
+        and any(forward_ad.unpack_dual(tensor).tangent is not None for tensor in tensors)
+    )
+
+
 def innermost() -> Any:
     """Give the innermost transform; None when there is none."""
     return retrieve_current_functorch_interpreter() if transforming() else None
