@@ -51,7 +51,7 @@ def apply_pushing(operation: Operation, tensors: list[Any]) -> list[Any]:
 def _run(operation: Operation, tensors: list[Any]) -> tuple[list[Any], Pullback, list[Any], Any]:
     """Run the body unrecorded: its outputs, its pullback, what it was given or captured, the random state."""
     known = heard.of(operation)
-    state = surroundings.states() if known is not None and known.random else None
+    state = surroundings.states() if known is None or known.random else None
     enabled = torch.is_grad_enabled()
     _set_grad_enabled(False)
     try:
@@ -60,6 +60,7 @@ def _run(operation: Operation, tensors: list[Any]) -> tuple[list[Any], Pullback,
             variables = captures.named_parameters(operation, tensors)
         else:
             outputs, pull, variables = captures.run(operation, tensors)
+            state = state if heard.draws(operation) else None
     finally:
         _set_grad_enabled(enabled)
     inputs = tensors
@@ -96,7 +97,8 @@ class _Recorded(Kept):
         with surroundings.redrawn(self.operation, self.state):
             pull = self.operation.forward(inputs)[1]
         got = pull(cotangents, variables)
-        return orders.following(self.operation, inputs, pull.fill(cotangents), got) + got.variables
+        filled = pull.fill(cotangents)
+        return orders.following(self.operation, inputs, filled, got, variables) + got.variables
 
 
 class Node(torch.autograd.Function):

@@ -8,7 +8,13 @@ from typing import Any
 from pullback.hosts.base import Cotangents, Derived, Operation, Pullback, second_order_refused
 
 
-def following(operation: Operation, tensors: list[Any], cotangents: list[Any], got: Cotangents) -> list[Any]:
+def following(
+    operation: Operation,
+    tensors: list[Any],
+    cotangents: list[Any],
+    got: Cotangents,
+    variables: Sequence[Any] = (),
+) -> list[Any]:
     """Refuse the next derivative, give it the user's `gradgrad`, or leave it to PyTorch."""
     if operation.order == 1:
         results = [cotangent for cotangent in got.inputs if cotangent is not None]
@@ -16,7 +22,10 @@ def following(operation: Operation, tensors: list[Any], cotangents: list[Any], g
         return _laid(got.inputs, operation.host.apply(last, results + tensors + cotangents))
     if got.second is None:
         return got.inputs
-    return _laid(got.inputs, operation.host.apply(operation.second(len(cotangents)), tensors + cotangents))
+    second = operation.second(len(cotangents))
+    if variables:
+        second.forward(tensors + cotangents)[1].require(variables)
+    return _laid(got.inputs, operation.host.apply(second, tensors + cotangents))
 
 
 def _laid(inputs: Sequence[Any], given: Sequence[Any]) -> list[Any]:
