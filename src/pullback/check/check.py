@@ -40,7 +40,7 @@ def check(
 
     `order` is the highest derivative tested; `rtol` loosens what counts as equal; `probes` names the probes
     to run, all by default; `own_points=False` keeps to the arguments given; `xla=False` and `export=False`
-    leave these two, the slowest, out of the capabilities.
+    leave the slow compilers (XLA, torch.compile) and the export out of the capabilities.
     """
     if not callable(f):
         raise DefinitionError.about(

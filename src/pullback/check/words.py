@@ -42,6 +42,14 @@ class Words:
         """Write the lines that come before the inputs."""
         return list(self.imports)
 
+    @staticmethod
+    def scope(shown: Shown) -> list[str]:
+        """Write the scope in which a Keras layer has other weights; nothing where it is none."""
+        if not any(".trainable_variables[" in place for place, _ in shown.parameters):
+            return []
+        pairs = ", ".join(f"({place}, {name})" for place, name in shown.parameters)
+        return [f"with keras.StatelessScope(state_mapping=[{pairs}]):"]
+
     def example(self, shown: Shown) -> list[str]:
         """Write the lines that print the claimed gradient."""
         return [f"print({shown.call})"]

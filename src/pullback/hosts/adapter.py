@@ -14,10 +14,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
+from pullback import tree
 from pullback.check.space import is_real_or_complex
 from pullback.check.subject import Array, Arrays, Cotangents, Forward, Pullback, Subject
 from pullback.check.words import Words
 from pullback.errors import NoTensorError
+from pullback.hosts import layers
 from pullback.hosts.arguments import Arguments, is_array
 from pullback.hosts.base import Host, Met, Tensor
 from pullback.rule import EXACT, Intent, Rule, source_of, written
@@ -48,6 +50,7 @@ class Adapter(ABC):
     words: Words
     builtin: ClassVar[tuple[str, ...]]  # packages whose functions nobody who checks them can mend
     slow: ClassVar[frozenset[str]] = frozenset()
+    variables: Sequence[Any] = ()  # of a Keras layer
     silent: frozenset[int] = frozenset()  # inputs whose gradient is None where the host cannot say so
 
     def __init__(
@@ -59,7 +62,8 @@ class Adapter(ABC):
         self.rule: Rule | None = rule if isinstance(rule, Rule) else None
         self.arguments = Arguments(args, kwargs, self.is_input)
         with self.surroundings():
-            self.tensors = [self.cast(self.tensor(leaf)) for leaf in self.arguments.inputs]
+            named = zip(self.arguments.inputs, self.arguments.names(self.signature()))
+            self.tensors = [self.cast(self.tensor(leaf, name)) for leaf, name in named]
             self.parameters = {name: self.cast(value) for name, value in self.weights().items()}
             if not self.tensors and not self.parameters:
                 raise NoTensorError(
@@ -71,8 +75,8 @@ class Adapter(ABC):
     # ── what a host says ─────────────────────────────────────────────────────────────────────────────────
 
     @abstractmethod
-    def tensor(self, leaf: Any) -> Tensor:
-        """Make a tensor of a leaf."""
+    def tensor(self, leaf: Any, name: str = "an output") -> Tensor:
+        """Make a tensor of a leaf; `name` is for an error."""
 
     @abstractmethod
     def array(self, tensor: Tensor) -> Array:
@@ -130,11 +134,15 @@ class Adapter(ABC):
 
     def weights(self) -> dict[str, Any]:
         """Give the parameters of the callable itself by name."""
-        return {}
+        self.variables = layers.variables_of(self.function, self.arguments.args, self.arguments.kwargs)
+        names = layers.numbered([str(v.path) for v in self.variables])
+        return {name: self.tensor(v, name) for name, v in zip(names, self.variables)}
 
     def bound(self, parameters: Sequence[Any]) -> Function:
         """Give the callable with these parameters."""
-        return self.function
+        if not self.variables:
+            return self.function
+        return layers.with_values(self.function, self.variables, parameters)
 
     def surroundings(self) -> contextlib.AbstractContextManager[Any]:
         """Prepare the framework for a call."""
@@ -150,8 +158,9 @@ class Adapter(ABC):
 
     def signature(self) -> inspect.Signature | None:
         """Give the parameters that the arguments are bound to, where they can be told."""
+        known = self.function.call if layers.is_layer(self.function) else self.definition()  # type: ignore[attr-defined]
         try:
-            return inspect.signature(self.definition())
+            return inspect.signature(known)
         except (TypeError, ValueError):
             return None
 
@@ -169,8 +178,6 @@ class Adapter(ABC):
 
     def flat(self, returned: Any) -> list[Tensor]:
         """List the outputs that can be differentiated."""
-        from pullback import tree
-
         host = self.host
         leaves = [leaf for leaf in tree.flatten(returned)[0] if leaf is not None]
         tensors = [leaf if host.is_tensor(leaf) else self.output(leaf) for leaf in leaves]
@@ -235,6 +242,8 @@ class Adapter(ABC):
 
     def astype(self, name: str) -> Subject | None:
         """Give the same subject in another precision; None where it does not run there."""
+        if self.variables:
+            return None  # a layer has a dtype of its own
         try:
             other = type(self)(self.function, self.arguments.args, self.arguments.kwargs, name).subject()
             outputs = other.forward(other.inputs)
@@ -389,7 +398,9 @@ class Adapter(ABC):
 
     def written_parameters(self) -> list[str]:
         """Name the parameters as code does."""
-        return list(self.parameters)
+        if not self.variables:
+            return list(self.parameters)
+        return [f"{self.written_name()}.trainable_variables[{i}]" for i in range(len(self.variables))]
 
 
 def _rule_pullback(

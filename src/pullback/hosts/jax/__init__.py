@@ -1,7 +1,8 @@
 """The JAX host: eager mode, `jit`, every transformation.
 
-`apply.py` gives an operation its own derivative; this file speaks of single arrays. JAX hands a rule dL/dz for a complex z; rules are written for the
-conjugate of that, as TensorFlow and PyTorch have it, and the conversion is made here.
+`apply.py` gives an operation its own derivative; this file speaks of single arrays. JAX hands a rule dL/dz
+for a complex z; rules are written for the conjugate of that, as TensorFlow and PyTorch have it, and the
+conversion is made where a pullback is called.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Forward mode: the user's pushforward, or the transpose of a linear pullback.
 
 The transpose of a map that is not linear is a plausible wrong number. JAX refuses to transpose most of these
-by itself; what it lets pass, a constant that is added, and what it cannot read, a rule inside the pullback, is
-measured, at the residuals of the call or at random ones while a program is traced. What was found is
+by itself; what it lets pass, a constant that is added, and what it cannot read, a rule inside the pullback,
+is measured, at the residuals of the call or at random ones while a program is traced. What was found is
 remembered on the rule.
 """
 
@@ -15,8 +15,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from pullback.errors import ForwardModeError, PullbackError
-from pullback.hosts.base import Operation
+from pullback.errors import CotangentShapeError, ForwardModeError, PullbackError
+from pullback.hosts.base import Operation, show_shape
+from pullback.hosts.jax import varying
 from pullback.hosts.jax.pushed import Derivative
 
 _SCALES = (1e-3, 1.0, 1e3)  # a clip is linear for small cotangents, a rounding for large ones
@@ -32,8 +33,17 @@ def given(derivative: Derivative, residuals: Sequence[Any], tangents: Sequence[A
     full = [moved[i] if i in moved else host.zeros(host.outline(x)) for i, x in enumerate(tensors)]
     outputs = operation.pushforward(tensors, full)
     assert outputs is not None
-    kept = [outputs[i] for i in derivative.floating]
-    return [jnp.asarray(t).astype(kind.dtype) for t, kind in zip(kept, derivative.outputs)]
+    kept = [jnp.asarray(outputs[i]) for i in derivative.floating]
+    for tangent, kind in zip(kept, derivative.outputs):
+        if tangent.shape != kind.shape:
+            raise CotangentShapeError.about(
+                operation.where,
+                found=f"the pushforward returned shape {show_shape(tangent.shape)} for an output of shape "
+                f"{show_shape(kind.shape)}",
+                expected="a tangent of its output's shape",
+                fix=f"return a tangent of shape {show_shape(kind.shape)}",
+            )
+    return [tangent.astype(kind.dtype) for tangent, kind in zip(kept, derivative.outputs)]
 
 
 def derived(derivative: Derivative, residuals: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:
@@ -43,7 +53,7 @@ def derived(derivative: Derivative, residuals: Sequence[Any], tangents: Sequence
     def pull(*cotangents: Any) -> list[Any]:
         got = derivative.pulled(residuals, cotangents)
         places[:] = [i for i, cotangent in enumerate(got) if cotangent is not None]
-        return [got[i] for i in places]
+        return [varying.like(got[i], jax.typeof(tangents[i])) for i in places]
 
     operation = derivative.operation
     kinds = tuple((x.shape, x.dtype) for x in (*residuals, *derivative.outputs))
@@ -53,10 +63,8 @@ def derived(derivative: Derivative, residuals: Sequence[Any], tangents: Sequence
         found = operation.memo[key] = _judge(derivative, residuals, pull)
     if found not in ("linear", "measured"):
         raise refused(operation, found)
-    if found == "linear":
-        transpose = jax.linear_transpose(pull, *derivative.outputs)
-    else:
-        transpose = jax.vjp(pull, *map(_zeros, derivative.outputs))[1]
+    zeros = list(map(varying.zeros, derivative.outputs))
+    transpose = jax.linear_transpose(pull, *zeros) if found == "linear" else jax.vjp(pull, *zeros)[1]
     moved = transpose([tangents[i] for i in places])
     return list(moved)
 
@@ -75,8 +83,8 @@ def refused(operation: Operation, found: str) -> ForwardModeError:
 
 def _judge(derivative: Derivative, residuals: Sequence[Any], pull: Callable[..., list[Any]]) -> str:
     """Tell how a pullback is known to be linear, or why it is not."""
-    zeros = list(map(_zeros, derivative.outputs))
-    structural = _fails(lambda: jax.linear_transpose(pull, *derivative.outputs)(pull(*zeros))) is None
+    zeros = list(map(varying.zeros, derivative.outputs))
+    structural = _fails(lambda: jax.linear_transpose(pull, *zeros)(pull(*zeros))) is None
     try:
         with jax.ensure_compile_time_eval():
             values = _zero_at_zero if structural else _measure
@@ -106,7 +114,8 @@ def _fails(run: Callable[[], Any]) -> Exception | None:
 
 
 def _zero_at_zero(derivative: Derivative, residuals: Sequence[Any]) -> str:
-    for cotangent in derivative.pulled(residuals, list(map(_zeros, derivative.outputs))):
+    zeros = [jnp.zeros(kind.shape, kind.dtype) for kind in derivative.outputs]
+    for cotangent in derivative.pulled(residuals, zeros):
         if cotangent is not None and np.any(np.nan_to_num(np.asarray(cotangent, np.complex128))):
             return "not linear in its cotangents"
     return "linear"
@@ -135,10 +144,6 @@ def _value(residual: Any, rng: np.random.Generator) -> Any:
 def _random(kind: Any, rng: np.random.Generator, scale: float) -> Any:
     values = scale * rng.uniform(0.5, 1.5, kind.shape) * rng.choice([-1, 1], kind.shape)
     return jnp.asarray(values, kind.dtype)
-
-
-def _zeros(kind: Any) -> Any:
-    return jnp.zeros(kind.shape, kind.dtype)
 
 
 def _close(a: Any, b: Any, scale: Any) -> bool:

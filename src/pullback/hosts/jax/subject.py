@@ -61,7 +61,7 @@ class JaxAdapter(Adapter):
             return leaves.is_array(leaf)
         return arguments.is_array(leaf) or hasattr(leaf, "__jax_array__")
 
-    def tensor(self, leaf: Any) -> jax.Array:
+    def tensor(self, leaf: Any, name: str = "an output") -> jax.Array:
         return jnp.asarray(leaf)
 
     def output(self, leaf: Any) -> jax.Array | None:
@@ -85,14 +85,14 @@ class JaxAdapter(Adapter):
     def weights(self) -> dict[str, Any]:
         self.places: list[int] = []
         if jax.tree_util.all_leaves([self.function]):
-            return {}
+            return super().weights()
         found, _ = jax.tree_util.tree_flatten_with_path(self.function)
         self.places = [i for i, (_, leaf) in enumerate(found) if leaves.is_inexact(leaf)]
         return {jax.tree_util.keystr(found[i][0]).lstrip("."): found[i][1] for i in self.places}
 
     def bound(self, parameters: Sequence[Any]) -> Callable[..., Any]:
         if not self.places:
-            return self.function
+            return super().bound(parameters)
         parts, structure = jax.tree_util.tree_flatten(self.function)
         for place, value in zip(self.places, parameters):
             parts[place] = value
@@ -100,7 +100,7 @@ class JaxAdapter(Adapter):
         return module
 
     def written_parameters(self) -> list[str]:
-        return [str(place) for place in self.places]
+        return [str(place) for place in self.places] or super().written_parameters()
 
     # ── derivatives ──────────────────────────────────────────────────────────────────────────────────────
 

@@ -36,7 +36,8 @@ class JaxWords(Words):
         """Write a vjp; JAX's complex cotangents are the conjugates of the checker's."""
         moving = ", ".join(shown.moving)
         call, lines = shown.call, []
-        if shown.parameters:
+        scope = [f"    {line}" for line in self.scope(shown)]
+        if shown.parameters and not scope:
             function, _, rest = call.partition("(")
             lines = [f"    leaves, structure = jax.tree.flatten({function})"]
             lines += [f"    leaves[{place}] = {name}" for place, name in shown.parameters]
@@ -51,7 +52,8 @@ class JaxWords(Words):
         return [
             f"def outputs({moving}):",
             *lines,
-            f"    return jax.tree.leaves({call})",
+            *scope,
+            f"    {'    ' if scope else ''}return jax.tree.leaves({call})",
             f"y, pull = jax.vjp(outputs, {moving})",
             f"print([g.conj() for g in pull({upstream})])" if conjugated else f"print(pull({upstream}))",
         ]

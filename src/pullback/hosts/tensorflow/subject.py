@@ -17,6 +17,7 @@ from pullback.check.subject import Array, Arrays, Subject
 from pullback.hosts.adapter import Adapter, Run, Vjp
 from pullback.hosts.arguments import is_array
 from pullback.hosts.base import Met
+from pullback.hosts.layers import numbered
 from pullback.hosts.tensorflow import HOST
 from pullback.hosts.tensorflow.bypass import bypassed
 from pullback.hosts.tensorflow.export import survives_export
@@ -40,7 +41,7 @@ class TensorFlowAdapter(Adapter):
     def is_input(self, leaf: Any) -> bool:
         return is_array(leaf) or tf.is_tensor(leaf) or is_variable(leaf)
 
-    def tensor(self, leaf: Any) -> tf.Tensor:
+    def tensor(self, leaf: Any, name: str = "an output") -> tf.Tensor:
         return tensor_of(leaf)
 
     def array(self, tensor: Any) -> Array:
@@ -55,11 +56,15 @@ class TensorFlowAdapter(Adapter):
         return tf.cast(tensor, self.dtype) if tensor.dtype.is_floating else tensor
 
     def weights(self) -> dict[str, Any]:
-        self.variables: list[tf.Variable] = []
+        self.variables = []
         if hasattr(self.function, "trainable_variables"):
             self.function(*self.arguments.args, **self.arguments.kwargs)  # builds the weights
             self.variables = [variable_of(v) for v in self.function.trainable_variables]
-        return {str(getattr(v, "name", "variable")).split(":")[0]: v for v in self.variables}
+        names = [str(getattr(v, "name", "variable")).split(":")[0] for v in self.variables]
+        return dict(zip(numbered(names), self.variables))
+
+    def bound(self, parameters: Sequence[Any]) -> Callable[..., Any]:
+        return self.function
 
     def sources(self, inputs: Arrays) -> list[Any]:
         count = len(self.tensors)
@@ -167,9 +172,6 @@ class TensorFlowAdapter(Adapter):
 
         with quiet():
             return survives_export(run, self.tensors, self.variables)
-
-    def astype(self, name: str) -> Subject | None:
-        return None if self.variables else super().astype(name)  # a variable keeps its dtype
 
     def bypassed(self) -> AbstractContextManager[list[Met]]:
         return bypassed()

@@ -26,12 +26,8 @@ class TensorFlowWords(Words):
 
     def example(self, shown: Shown) -> list[str]:
         """Write a tape."""
-        function = shown.call.partition("(")[0]
-        weights = [f"{function}.trainable_variables[{i}]" for i in range(len(shown.parameters))]
-        moving = [
-            *(n for n in shown.moving if n in shown.inputs),
-            *(f"{w}.value" for w in weights),
-        ]
+        weights = [place for place, _ in shown.parameters]
+        moving = [*(n for n in shown.moving if n in shown.inputs), *(f"{w}.value" for w in weights)]
         upstream = "" if shown.cotangents is None else f", output_gradients=[{', '.join(shown.cotangents)}]"
         watched = ", ".join(n for n in shown.moving if n in shown.inputs)
         return [

@@ -1,7 +1,8 @@
 """Running a function with every rule inside it bypassed, so that PyTorch differentiates the bodies.
 
 This is the checker's first oracle. A `torch.autograd.Function` runs its `forward` with autograd recording, a
-`torch.library` operator the function it was made of, pullback's own rules their bodies.
+`torch.library` operator the function it was made of, pullback's own rules their bodies. Nothing is compiled
+meanwhile: what was compiled with its rules has them, and what is compiled without them must not be kept.
 """
 
 from __future__ import annotations
@@ -72,7 +73,7 @@ def bypassed() -> Iterator[list[Met]]:
     before, HOST.bypassed = HOST.bypassed, met
     token = _met.set(met)
     try:
-        with _functions(), _operators():
+        with torch.compiler.set_stance("force_eager"), _functions(), _operators():
             yield met
     finally:
         _met.reset(token)

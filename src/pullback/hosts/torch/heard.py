@@ -6,6 +6,7 @@ The key is the id of the code, which is kept beside the answer and so stays its 
 from __future__ import annotations
 
 import dataclasses
+import functools
 from typing import Any
 
 from pullback.hosts.base import Derived, Operation
@@ -20,6 +21,11 @@ class Heard:
     returns: bool = False  # it returns a tensor that it did not compute
     random: bool = False
 
+    @functools.cached_property
+    def plain(self) -> bool:
+        """Tell whether there is nothing to listen to, and nothing to copy."""
+        return not (self.reaches or self.returns)
+
 
 _known: dict[int, Heard] = {}
 _QUIET, _RANDOM = Heard(None), Heard(None, random=True)
@@ -33,6 +39,12 @@ def of(operation: Operation) -> Heard | None:
         around = None if inner is None else of(inner)
         return _RANDOM if around is not None and around.random else _QUIET
     return found
+
+
+def draws(operation: Operation) -> bool:
+    """Tell whether a body is known to draw random numbers."""
+    found = of(operation)
+    return found is not None and found.random
 
 
 def remember(operation: Operation, *, reaches: bool, returns: bool, random: bool) -> None:

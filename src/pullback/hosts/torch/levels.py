@@ -38,6 +38,15 @@ def pushing() -> bool:
     return forward_ad._current_level >= 0
 
 
+def carrying(tensors: list[Any]) -> bool:
+    """Tell whether any tensor carries a tangent that is being pushed."""
+    return (
+        pushing()
+        and torch._C._is_fwd_grad_enabled()
+        and any(forward_ad.unpack_dual(tensor).tangent is not None for tensor in tensors)
+    )
+
+
 def innermost() -> Any:
     """Give the innermost transform; None when there is none."""
     return retrieve_current_functorch_interpreter() if transforming() else None
@@ -75,7 +84,7 @@ def left() -> Iterator[None]:
 def is_followed(tensor: Any) -> bool:
     """Tell whether anybody differentiates a tensor, at any level."""
     while True:
-        if tensor.requires_grad or _functorch.is_gradtrackingtensor(tensor):
+        if tensor.requires_grad or (pushing() and forward_ad.unpack_dual(tensor).tangent is not None):
             return True
         if not _functorch.is_functorch_wrapped_tensor(tensor):
             return False

@@ -28,7 +28,8 @@ class TorchWords(Words):
         """Write a call of `torch.autograd.grad`."""
         moving = ", ".join(shown.moving)
         call = shown.call
-        if shown.parameters:
+        scope = self.scope(shown)
+        if shown.parameters and not scope:
             function, _, rest = call.partition("(")
             weights = ", ".join(f"{place!r}: {name}" for place, name in shown.parameters)
             call = f"torch.func.functional_call({function}, {{{weights}}}, ({rest[:-1]},))"
@@ -40,7 +41,8 @@ class TorchWords(Words):
         return [
             f"for x in [{moving}]:",
             "    x.requires_grad_()",
-            f"y = {call}",
+            *scope,
+            f"{'    ' if scope else ''}y = {call}",
             "outputs = [o for o in torch.utils._pytree.tree_leaves(y) if o.requires_grad]",
             f"print(torch.autograd.grad(outputs, [{moving}], {upstream}, allow_unused=True))",
         ]
