@@ -61,7 +61,7 @@ def test_a_missing_framework_and_a_working_one(project, stubs):
     assert found["torch"]["reason"].endswith("__init__.py has no __version__")
     assert found["jax"]["status"] == "works"
     capabilities = found["jax"]["capabilities"]
-    for name in ("reverse", "second order", "third order", "export"):
+    for name in ("reverse", "forward", "second order", "third order", "export", "override"):
         assert capabilities[name] == "yes", name
     assert capabilities["compiled"] == "jit"
     assert capabilities["dtypes"] == "float64, float32, bfloat16, float16"
