@@ -145,6 +145,11 @@ class Scale(eqx.Module):
 
 zoo.wrong("the weight of a module", Scale(zoo.normal(5, seed=4), 2.0), X, cause="constant-factor")
 
+_filtered = eqx.filter_custom_vjp(lambda x: x**2)
+_filtered.def_fwd(lambda perturbed, x: (x**2, x))
+_filtered.def_bwd(lambda kept, d, perturbed, x: d * kept)
+zoo.wrong("filtered by Equinox", _filtered, X, cause="constant-factor")
+
 # ── right ────────────────────────────────────────────────────────────────────────────────────────────────
 
 zoo.right("softplus", unary(lambda x: jnp.logaddexp(x, 0), lambda x, d: d * jax.nn.sigmoid(x)), X)

@@ -194,7 +194,10 @@ class JaxAdapter(Adapter):
 
     def definition(self) -> Any:
         native = self.native()
-        return self.function if native is None else bypass.written(native)
+        if native is not None:
+            return bypass.written(native)
+        filtered = type(self.function).__module__.startswith("equinox.")  # as by eqx.filter_custom_vjp
+        return getattr(self.function, "fn", self.function) if filtered else self.function
 
     def written_name(self) -> str:
         named = self.native() is not None or inspect.isroutine(inspect.unwrap(self.function))
