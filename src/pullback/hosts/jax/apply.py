@@ -49,6 +49,8 @@ def apply(operation: Operation, tensors: list[Any]) -> list[Any]:
     if not traced:
         outputs = operation.forward(tensors)[0]
         return _frozen(operation, tensors) if any(map(is_traced, outputs)) else outputs
+    if captures.named(operation):
+        return _frozen(operation, varying.aligned(tensors))
     differentiated = [tensor.primal for tensor in traced if hasattr(tensor, "primal")]
     if len(differentiated) == len(traced) and not any(map(is_traced, differentiated)):
         try:
@@ -56,8 +58,6 @@ def apply(operation: Operation, tensors: list[Any]) -> list[Any]:
         except jax.errors.UnexpectedTracerError:  # the body reached a traced array
             return _frozen(operation, tensors)
     tensors = varying.aligned(tensors)
-    if captures.named(operation):
-        return _frozen(operation, tensors)
     if len(differentiated) == len(traced):  # the rule is asked at once, and the body for its values never
         return _call(operation, tensors)
     values = jax.make_jaxpr(_outputs_of(operation))(*tensors)
@@ -158,7 +158,7 @@ def _outline(
 
     outlines = [None] * len(outputs)  # `run` keeps no output alive
     types = tuple(pushed.tangent_type(outputs[i]) for i in floating)
-    push = forward.given if operation.has_pushforward else forward.derived
+    push = forward.given if operation.has_pushforward else None
     return Derivative(operation, _never, push, types, floating, len(tensors)), run
 
 
