@@ -33,13 +33,13 @@ SURROUNDINGS = {
 
 
 @pytest.mark.parametrize("around", SURROUNDINGS.values(), ids=SURROUNDINGS.keys())
-@pytest.mark.parametrize("wrong, error", WRONG.values(), ids=WRONG.keys())
+@pytest.mark.parametrize(("wrong", "error"), WRONG.values(), ids=WRONG.keys())
 def test_a_broken_promise_is_named_wherever_it_shows(around, wrong, error):
     @pb.custom_gradient
     def f(x):
         return 2 * x, lambda dy: wrong(x, dy)
 
-    with pytest.raises(error, match="f \\(test_contract.py"):
+    with pytest.raises(error, match=r"f \(test_contract\.py"):
         around(lambda x: f(x).sum())(jnp.ones(3))
 
 

@@ -43,7 +43,9 @@ def test_places_are_found_in_calls_loops_branches_and_checkpoints(kind, mode):
     x = jnp.array([0.5, -1.5, 2.5])
     np.testing.assert_allclose(mode(f)(x), everywhere(x))
     np.testing.assert_allclose(mode(jax.jacfwd(f))(x), jax.grad(plain)(x), rtol=1e-9)
-    np.testing.assert_allclose(mode(jax.jacfwd(jax.jacfwd(f)))(x), jax.hessian(plain)(x), rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(
+        mode(jax.jacfwd(jax.jacfwd(f)))(x), jax.hessian(plain)(x), rtol=1e-9, atol=1e-12
+    )
     assert f.replaced == {"tanh": 6}
 
 
@@ -89,7 +91,9 @@ def test_a_module_can_be_overridden():
 def test_statics_and_structures_pass_through():
     f = pb.override(lambda x, axis=0, *, k=2: {"y": jnp.tanh(x).sum(axis) * k, "n": 3}, {"tanh": doubled})
     got = f(jnp.zeros((2, 3)), axis=1, k=5)
-    assert got["y"].tolist() == [0.0, 0.0] and got["n"] == 3 and type(got["n"]) is int
+    assert got["y"].tolist() == [0.0, 0.0]
+    assert got["n"] == 3
+    assert type(got["n"]) is int
 
 
 def test_a_rule_keeps_its_own_gradient():
@@ -114,5 +118,5 @@ def test_a_function_of_many_operations_is_no_kind():
 
 
 def test_a_context_is_refused_with_the_way_out():
-    with pytest.raises(OverrideError, match="pb.override\\(f"):
+    with pytest.raises(OverrideError, match=r"pb\.override\(f"):
         pb.override({jax.nn.relu: guided})

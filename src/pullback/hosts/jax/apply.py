@@ -118,7 +118,8 @@ def _traced(
     try:
         closed = jax.make_jaxpr(trace)(*derivative.outputs)
     except Exception as error:  # said to whoever pulls: JAX asks for derivatives that nobody uses
-        return kept, pushed.refusal(operation, _again(error), derivative.outputs, derivative.floating)
+        refuse = _refuse(error)
+        return kept, dataclasses.replace(derivative, pull=refuse, push=derivative.push or refuse)
 
     def pulled(residuals: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
         results: list[Any] = [None] * len(tensors)
@@ -129,8 +130,11 @@ def _traced(
     return [*kept, *closed.consts], dataclasses.replace(derivative, pull=pulled, jaxpr=closed.jaxpr)
 
 
-def _again(error: Exception) -> Callable[[], Exception]:
-    return lambda: error
+def _refuse(error: Exception) -> Callable[..., Any]:
+    def refuse(*_: Any) -> Any:
+        raise error
+
+    return refuse
 
 
 def _kept(operation: Operation, tensors: list[Any]) -> list[Any]:

@@ -1,9 +1,9 @@
 """The primitive `pushed`: the derivative of one run of a rule, as a linear map that JAX can transform.
 
 It takes residuals and tangents of the inputs to tangents of the outputs. Its transpose is the user's
-pullback, called as it stands, so reverse mode asks nothing of it. Its value is the user's pushforward, or the transpose
-of the pullback, so forward mode asks that it be linear. Whatever JAX does to a program between the two, a
-loop, a branch, a batch, moves the primitive along and leaves the choice open.
+pullback, called as it stands, so reverse mode asks nothing of it. Its value is the user's pushforward, or the
+transpose of the pullback, so forward mode asks that it be linear. Whatever JAX does to a program between the
+two, a loop, a branch, a batch, moves the primitive along and leaves the choice open.
 """
 
 from __future__ import annotations
