@@ -50,7 +50,7 @@ DIFFERENTIATED = {
 
 @pytest.mark.parametrize("differentiated", DIFFERENTIATED.values(), ids=DIFFERENTIATED.keys())
 @pytest.mark.parametrize(
-    "make, name", [(scaled_by, "`w`"), (Layer, "`self.w`")], ids=["a closure", "an attribute"]
+    ("make", "name"), [(scaled_by, "`w`"), (Layer, "`self.w`")], ids=["a closure", "an attribute"]
 )
 def test_a_captured_array_that_is_differentiated_is_refused_by_name(differentiated, make, name):
     x = jnp.array(X)
@@ -77,7 +77,9 @@ CONSTANT = {
     "compiled": lambda make: jax.jit(lambda x, w: jax.grad(lambda x: make(w)(x).sum())(x)),
     "compiled inside": lambda make: jax.grad(jax.jit(lambda x, w: make(w)(x).sum())),
     "forward": lambda make: jax.jit(lambda x, w: jax.jvp(make(w), (x,), (jnp.ones_like(x),))[1]),
-    "a batch": lambda make: lambda x, w: jax.vmap(lambda w: jax.grad(lambda x: make(w)(x).sum())(x))(w[None])[0],
+    "a batch": lambda make: (
+        lambda x, w: jax.vmap(lambda w: jax.grad(lambda x: make(w)(x).sum())(x))(w[None])[0]
+    ),
     "a batch inside": lambda make: jax.grad(lambda x, w: jax.vmap(lambda w: make(w)(x).sum())(w[None])[0]),
     "a loop": lambda make: jax.grad(
         lambda x, w: jax.lax.scan(lambda c, w: (make(w)(c), None), x, w[None])[0].sum()

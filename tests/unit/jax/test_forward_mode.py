@@ -10,7 +10,9 @@ from pullback.errors import CotangentShapeError, ForbiddenGradientError, Forward
 
 
 def host(dy):
-    return jax.pure_callback(np.asarray, jax.ShapeDtypeStruct(dy.shape, dy.dtype), dy, vmap_method="sequential")
+    return jax.pure_callback(
+        np.asarray, jax.ShapeDtypeStruct(dy.shape, dy.dtype), dy, vmap_method="sequential"
+    )
 
 
 NOT_LINEAR = {
@@ -22,7 +24,7 @@ NOT_LINEAR = {
 }
 
 
-@pytest.mark.parametrize("grad, words", NOT_LINEAR.values(), ids=NOT_LINEAR.keys())
+@pytest.mark.parametrize(("grad", "words"), NOT_LINEAR.values(), ids=NOT_LINEAR.keys())
 def test_a_pullback_that_is_not_linear_stays_reverse_only_and_says_so(grad, words, mode):
     @pb.custom_gradient
     def f(x):

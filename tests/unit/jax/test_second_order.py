@@ -88,7 +88,9 @@ def test_a_value_is_differentiated_by_its_rule_around_another_derivative(inner, 
 @pytest.mark.parametrize("outer", [jax.jacfwd, jax.jacrev])
 def test_a_loop_keeps_the_rule_of_a_value_that_the_inner_derivative_does_not_move(inner, outer):
     def looped(x, w):
-        return jax.lax.scan(lambda c, _: ((c[0] * seven(c[1]), seven(c[1])), None), (x, w), None, length=2)[0][0]
+        return jax.lax.scan(lambda c, _: ((c[0] * seven(c[1]), seven(c[1])), None), (x, w), None, length=2)[
+            0
+        ][0]
 
     def unrolled(x, w):
         return x * seven(w) * seven(seven(w))

@@ -1,4 +1,4 @@
-"""One pullback, every transformation of JAX: values against plain functions that JAX differentiates itself."""
+"""One pullback, every transformation of JAX: against plain functions that JAX differentiates itself."""
 
 import functools
 

@@ -21,7 +21,6 @@ from pullback.hosts.jax import arrays
 from pullback.hosts.jax.apply import apply
 from pullback.hosts.jax.run import run
 
-
 # Asked several times in every call: what a type and a dtype are is found once.
 _arrays: dict[type, bool] = {}
 _kinds: dict[Any, Kind] = {}

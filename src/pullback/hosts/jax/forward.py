@@ -9,7 +9,7 @@ remembered on the rule.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
@@ -18,7 +18,9 @@ import numpy as np
 from pullback.errors import CotangentShapeError, ForwardModeError, PullbackError
 from pullback.hosts.base import Operation, show_shape
 from pullback.hosts.jax import varying
-from pullback.hosts.jax.pushed import Derivative
+
+if TYPE_CHECKING:
+    from pullback.hosts.jax.pushed import Derivative
 
 _SCALES = (1e-3, 1.0, 1e3)  # a clip is linear for small cotangents, a rounding for large ones
 _TOLERANCE = {"float16": 2e-2, "bfloat16": 1e-1, "float64": 1e-9, "complex128": 1e-9}
@@ -46,7 +48,7 @@ def given(derivative: Derivative, residuals: Sequence[Any], tangents: Sequence[A
     return [tangent.astype(kind.dtype) for tangent, kind in zip(kept, derivative.outputs)]
 
 
-def derived(derivative: Derivative, residuals: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:
+def transposed(derivative: Derivative, residuals: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:
     """Push by the transpose of the pullback."""
     places: list[int] = []
 
