@@ -35,7 +35,7 @@ def _exponential(x, w):
 
 
 def _product_sum(x, w):
-    return x * x * w
+    return jnp.square(x) * w
 
 
 _elementwise = pb.elementwise(_product_sum, [lambda x, w: 2 * x * w, lambda x, w: x * x])
