@@ -149,6 +149,9 @@ _filtered = eqx.filter_custom_vjp(lambda x: x**2)
 _filtered.def_fwd(lambda perturbed, x: (x**2, x))
 _filtered.def_bwd(lambda kept, d, perturbed, x: d * kept)
 zoo.wrong("filtered by Equinox", _filtered, X, cause="constant-factor")
+_pushed = eqx.filter_custom_jvp(lambda x: x**2)
+_pushed.def_jvp(lambda primals, tangents: (primals[0] ** 2, tangents[0] * primals[0]))
+zoo.wrong("pushed by Equinox", _pushed, X, cause="constant-factor")
 
 # ── right ────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -56,10 +56,12 @@ def _plain(kind: Any) -> Iterator[None]:
 
 
 def written(rule: Any) -> Callable[..., Any]:
-    """Give the function that the user wrote: `jax.custom_gradient` hides it in a closure."""
+    """Give the function that the user wrote: others, `jax.custom_gradient` for one, hide it in a closure."""
     function = rule.fun
-    if native(rule) and function.__name__ == "wrapped_fun" and function.__closure__:
-        return function.__closure__[0].cell_contents
+    hidden = getattr(function, "__module__", None) in ("jax._src.custom_derivatives", "equinox._ad")
+    for cell in (getattr(function, "__closure__", None) or ()) if hidden else ():
+        if callable(cell.cell_contents):
+            return cell.cell_contents
     return function
 
 
@@ -70,9 +72,5 @@ def name_of(rule: Any) -> str:
 
 def native(rule: Any) -> bool:
     """Tell a rule of JAX itself: it is what its function is, and stays."""
-    function = rule.fun
-    module = str(getattr(function, "__module__", ""))
-    if getattr(function, "__name__", "") == "wrapped_fun" and "custom_gradient" in function.__qualname__:
-        cell = function.__closure__[0].cell_contents
-        module = str(getattr(cell, "__module__", ""))
-    return module.partition(".")[0] in ("jax", "jaxlib")
+    parts = (written(rule), getattr(rule, "bwd", None) or getattr(rule, "jvp", None))
+    return all(str(getattr(part, "__module__", "")).partition(".")[0] in ("jax", "jaxlib") for part in parts)

@@ -12,6 +12,7 @@ import contextlib
 import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import jax
@@ -197,7 +198,8 @@ class JaxAdapter(Adapter):
         if native is not None:
             return bypass.written(native)
         filtered = type(self.function).__module__.startswith("equinox.")  # as by eqx.filter_custom_vjp
-        return getattr(self.function, "fn", self.function) if filtered else self.function
+        inner = getattr(self.function, "fn", self.function) if filtered else self.function
+        return bypass.written(inner) if isinstance(inner, jax.custom_jvp) else inner
 
     def written_name(self) -> str:
         named = self.native() is not None or inspect.isroutine(inspect.unwrap(self.function))
@@ -252,7 +254,9 @@ class JaxAdapter(Adapter):
             except Exception:  # the contract probe says so
                 found = self.inputs
             self.silent = frozenset(k for k, g in enumerate(found) if g is None)
-        return super().subject()
+        made = super().subject()
+        # A rule around a function of JAX's is the user's; the rules of JAX itself were not met.
+        return replace(made, is_builtin=made.is_builtin and not made.is_rule)
 
 
 def _nondiff_leaves(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
