@@ -134,7 +134,12 @@ def _pushforward(function: Function, partials: Any, where: str) -> Function:
 
 
 def _tensors(args: Sequence[Any], kwargs: dict[str, Any]) -> list[Any]:
-    return [x for x in (*args, *kwargs.values()) if not isinstance(hosts.role(type(x)), Role)]
+    # An array is one in a call of NumPy's; beside a tensor it was made a tensor.
+    return [x for x in (*args, *kwargs.values()) if _is_tensor(hosts.role(type(x)))]
+
+
+def _is_tensor(role: Host | Role) -> bool:
+    return not isinstance(role, Role) or role is Role.ARRAY
 
 
 def _moving(args: Sequence[Any], kwargs: dict[str, Any]) -> int:
