@@ -1,4 +1,4 @@
-"""`torch.compile` takes a rule whole: no graph break, forward and backward, and nothing of pullback in the graph."""
+"""`torch.compile` takes a rule whole: no graph break, and nothing but its operations in the graph."""
 
 import subprocess
 import sys
@@ -191,6 +191,9 @@ def test_rules_older_than_pytorch_are_compiled_at_their_first_call():
 
 
 def test_eager_mode_does_not_load_the_compiler():
-    code = COLD.split("torch.compile")[0] + 'pb.round(x).sum().backward(); assert "torch._dynamo" not in sys.modules'
+    code = (
+        COLD.split("torch.compile")[0]
+        + 'pb.round(x).sum().backward(); assert "torch._dynamo" not in sys.modules'
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

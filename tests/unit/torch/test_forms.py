@@ -153,7 +153,11 @@ REFUSED = {
         pb.errors.CotangentCountError,
         "returned 1 cotangent",
     ),
-    "no grad": (lambda: pb.custom_gradient(lambda x: x)(leaf(1.0)), pb.errors.MissingGradError, "a tensor alone"),
+    "no grad": (
+        lambda: pb.custom_gradient(lambda x: x)(leaf(1.0)),
+        pb.errors.MissingGradError,
+        "a tensor alone",
+    ),
     "complex for real": (
         lambda: pull(pb.custom_gradient(lambda x: (x * 1, lambda dy: dy * 1j)), leaf(1.0)),
         pb.errors.CotangentDtypeError,
@@ -206,5 +210,5 @@ def test_an_error_of_the_users_comes_as_it_is():
     def body(x):
         raise RuntimeError("mine")
 
-    with pytest.raises(RuntimeError, match="^mine$"):
+    with pytest.raises(RuntimeError, match=r"^mine$"):
         pb.custom_gradient(body)(leaf(1.0))

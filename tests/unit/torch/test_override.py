@@ -1,4 +1,4 @@
-"""`override` on PyTorch replaces the gradients inside a function or a module, and leaves the original alone."""
+"""`override` on PyTorch: other gradients inside a function or a module, and the original left alone."""
 
 import pytest
 import torch
@@ -136,7 +136,9 @@ def test_a_gradient_may_use_the_operation_it_replaces():
 def test_what_matched_nothing_is_an_error_that_lists_what_is_there():
     model = nn.Sequential(nn.Linear(3, 2), nn.ReLU())
     for kind in (F.elu, "Conv2d"):
-        with pytest.raises(pb.errors.OverrideError, match=r"nothing in it(.|\n)*Linear, ReLU, Sequential, linear, relu"):
+        with pytest.raises(
+            pb.errors.OverrideError, match=r"nothing in it(.|\n)*Linear, ReLU, Sequential, linear, relu"
+        ):
             pb.override(model, {kind: guided})(X)
     with pytest.raises(pb.errors.OverrideError, match="'elu'"), pb.override({F.elu: guided}):
         net(X)

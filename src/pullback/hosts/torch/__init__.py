@@ -130,7 +130,9 @@ class TorchHost:
         try:
             return function(*args, **kwargs)
         except RuntimeError as error:
-            if not any(text in str(error) for text in _VECTOR) or type(error).__module__.startswith("pullback."):
+            if not any(text in str(error) for text in _VECTOR) or type(error).__module__.startswith(
+                "pullback."
+            ):
                 raise
             raise VectorConditionError.about(
                 where,

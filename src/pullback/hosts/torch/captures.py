@@ -59,9 +59,7 @@ def found(operation: Operation, tensors: list[Any]) -> tuple[list[tuple[str, Any
     return _others(foreign, tensors), pull
 
 
-def _listen(
-    operation: Operation, tensors: list[Any]
-) -> tuple[list[Any], Pullback, list[tuple[str, Any]]]:
+def _listen(operation: Operation, tensors: list[Any]) -> tuple[list[Any], Pullback, list[tuple[str, Any]]]:
     """Run a body and listen to it: its outputs, its pullback, and the tensors that it captures."""
     states = surroundings.states()
     with Ear(tensors) as ear:
@@ -191,4 +189,3 @@ def refused(operation: Operation, tensor: Any, name: str) -> CapturedTensorError
         fix=f"pass {shown if name else 'it'} as an argument, or {name or '…'}.detach() in the body",
     )
     return error
-
