@@ -44,7 +44,8 @@ def run(operation: Operation, tensors: list[Any]) -> tuple[list[Any], Pullback, 
     known = heard.of(operation)
     if known is not None and not known.reaches:
         outputs, pull = operation.forward(tensors)
-        outputs = [output.detach() for output in outputs]
+        if known.returns:
+            outputs = [output.detach() for output in outputs]
         return outputs, pull, named_parameters(operation, tensors)
     outputs, pull, foreign = _listen(operation, tensors)
     return outputs, pull, _parameters(operation, tensors, foreign)
