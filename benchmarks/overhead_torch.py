@@ -98,7 +98,7 @@ def eager() -> list[tuple[str, float, float]]:
     results = []
     for name, (native, body, inputs) in OPERATIONS.items():
         arms = {"native": both(native, inputs), "pullback": both(pb.custom_gradient(body), inputs)}
-        t = floors(arms, calls=50, rounds=200)
+        t = floors(arms, calls=60, rounds=40)
         print(f"eager {name}: autograd.Function {t['native']:.1f} µs, pullback {t['pullback']:.1f} µs")
         results.append((f"eager {name}: forward + backward / native's", t["pullback"] / t["native"], 1.3))
     return results
@@ -124,7 +124,7 @@ def network(activation):
 
 def compiled() -> list[tuple[str, float, float]]:
     arms = {"native": network(torch.sin), "pullback": network(pb.custom_gradient(sine))}
-    t = floors(arms, calls=5, rounds=200)
+    t = floors(arms, calls=10, rounds=25)
     print(f"compiled step: torch.sin {t['native']:.0f} µs, pullback {t['pullback']:.0f} µs")
     return [("torch.compile: step / native's", t["pullback"] / t["native"], 1.02)]
 
@@ -136,7 +136,7 @@ def discovery() -> list[tuple[str, float, float]]:
     def find():
         return hosts.role(type(args[0])).plain(args)
 
-    t = floors({"nothing": lambda: None, "find": find}, calls=1000, rounds=100)
+    t = floors({"nothing": lambda: None, "find": find}, calls=1000, rounds=15)
     return [("finding the host of a call, µs", t["find"] - t["nothing"], 0.5)]
 
 
