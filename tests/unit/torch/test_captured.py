@@ -1,4 +1,4 @@
-"""What a body reaches without being handed it: parameters get gradients by `variables=`, the rest is refused."""
+"""What a body reaches unasked: parameters get gradients by `variables=`, any other tensor is refused."""
 
 import pytest
 import torch

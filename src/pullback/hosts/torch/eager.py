@@ -27,7 +27,22 @@ def apply(operation: Operation, tensors: list[Any]) -> list[Any]:
     """Run an operation, and record it if anybody may differentiate it."""
     if not torch.is_grad_enabled():  # nobody differentiates: keep nothing
         return operation.forward(tensors)[0]
-    outputs, pull, inputs, state = _run(operation, tensors)
+    known = heard.of(operation)
+    if known is None or not known.plain or known.random:
+        outputs, pull, inputs, state = _run(operation, tensors)
+    else:  # nearly every call: nothing to listen to, to copy or to draw again
+        _set_grad_enabled(False)
+        try:
+            outputs, pull = operation.forward(tensors)
+        finally:
+            _set_grad_enabled(True)
+        inputs, state = tensors, None
+        variables = captures.named_parameters(operation, tensors)
+        if variables:
+            pull.require(variables)
+            inputs = tensors + variables
+        if len(outputs) > 1 or outputs[0].requires_grad:
+            outputs = fresh(outputs, inputs)
     for tensor in inputs:
         if tensor.requires_grad:
             break
@@ -55,12 +70,8 @@ def _run(operation: Operation, tensors: list[Any]) -> tuple[list[Any], Pullback,
     enabled = torch.is_grad_enabled()
     _set_grad_enabled(False)
     try:
-        if known is not None and known.plain:
-            outputs, pull = operation.forward(tensors)
-            variables = captures.named_parameters(operation, tensors)
-        else:
-            outputs, pull, variables = captures.run(operation, tensors)
-            state = state if heard.draws(operation) else None
+        outputs, pull, variables = captures.run(operation, tensors)
+        state = state if heard.draws(operation) else None
     finally:
         _set_grad_enabled(enabled)
     inputs = tensors
@@ -79,7 +90,7 @@ class _Recorded(Kept):
         self.operation = operation
         self._pull = pull
         self.count = count  # of the tensors of the call; captured variables follow them
-        self.autocast = surroundings.autocast()
+        self.autocast = surroundings.autocast() if surroundings.autocasting() else None
         self.pushing: list[Any] | None = None  # the tensors, while their tangents are asked for
         self.state = state  # of the random numbers, for a body that is known to draw some
 
@@ -109,19 +120,21 @@ class Node(torch.autograd.Function):
         ctx.recorded = recorded
         ctx.set_materialize_grads(False)
         ctx.save_for_backward(*recorded.take(inputs, outputs))
-        rigid = [y for y in outputs if not (y.dtype.is_floating_point or y.dtype.is_complex)]
-        if rigid:
-            ctx.mark_non_differentiable(*rigid)
+        if not recorded.quick:
+            rigid = [y for y in outputs if not (y.dtype.is_floating_point or y.dtype.is_complex)]
+            if rigid:
+                ctx.mark_non_differentiable(*rigid)
         return tuple(outputs)
 
     @staticmethod
     def backward(ctx: Any, *cotangents: Any) -> Any:
         recorded, saved = ctx.recorded, ctx.saved_tensors
-        count = len(ctx.needs_input_grad) - 2
         if recorded.autocast is None and not surroundings.autocasting():
             if recorded.quick and cotangents[0] is not None and not torch.is_grad_enabled():
                 return None, None, *recorded.quickly(saved, cotangents[0])
+            count = len(ctx.needs_input_grad) - 2
             return None, None, *recorded.pulled(saved, count, cotangents)
+        count = len(ctx.needs_input_grad) - 2
         with surroundings.autocast_as(recorded.autocast):
             return None, None, *recorded.pulled(saved, count, cotangents)
 

@@ -21,7 +21,9 @@ from torch.autograd import forward_ad
 
 transforming: Callable[[], bool] = torch._C._are_functorch_transforms_active
 alive = _functorch.unwrap_if_dead  # what a transform that is over has left wrapped
-traced: Callable[[], int] = torch._C._len_torch_dispatch_stack  # a compiler, or somebody else, sees operations
+traced: Callable[[], int] = (
+    torch._C._len_torch_dispatch_stack
+)  # a compiler, or somebody else, sees operations
 single_level = enable_single_level_autograd_function
 unbatched = _functorch._unwrap_batched
 
@@ -29,6 +31,7 @@ unbatched = _functorch._unwrap_batched
 def batch(tensor: Any, level: int) -> Any:
     """Make the examples along the first axis those of a transform."""
     return _functorch._add_batch_dim(tensor, 0, level)
+
 
 GRAD, JVP, VMAP = TransformType.Grad, TransformType.Jvp, TransformType.Vmap
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from pullback.call import Call
 from pullback.hosts.base import Cotangents, Derived, Operation, Pullback, second_order_refused
+from pullback.second import refuse_variables
 
 
 def following(
@@ -22,10 +24,9 @@ def following(
         return _laid(got.inputs, operation.host.apply(last, results + tensors + cotangents))
     if got.second is None:
         return got.inputs
-    second = operation.second(len(cotangents))
-    if variables:
-        second.forward(tensors + cotangents)[1].require(variables)
-    return _laid(got.inputs, operation.host.apply(second, tensors + cotangents))
+    if variables and isinstance(operation, Call):
+        refuse_variables(operation, variables)
+    return _laid(got.inputs, operation.host.apply(operation.second(len(cotangents)), tensors + cotangents))
 
 
 def _laid(inputs: Sequence[Any], given: Sequence[Any]) -> list[Any]:

@@ -38,7 +38,9 @@ def apply(operation: Operation, tensors: list[Any]) -> list[Any]:
     if kind == levels.JVP:
         return _pushed(operation, tensors, transform)
     if kind != levels.GRAD:
-        raise NotImplementedError(f"{operation.where}: torch.func.{kind.name.lower()} takes no custom gradient")
+        raise NotImplementedError(
+            f"{operation.where}: torch.func.{kind.name.lower()} takes no custom gradient"
+        )
     with levels.single_level():
         return list(_record(_Level(operation, transform), *tensors))
 
