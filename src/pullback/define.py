@@ -19,6 +19,8 @@ from pullback.rule import EXACT, Intent, Rule, at, source_of
 
 Function = Callable[..., Any]
 
+_SPACE = globals()
+
 # The recorder's way in: each is told of every rule made, or of every call. Empty in any other program.
 makers: list[Callable[[Function], None]] = []
 listeners: list[Callable[[Function, tuple[Any, ...], dict[str, Any]], None]] = []
@@ -137,7 +139,7 @@ def function_of(rule: Rule, apply: Callable[[Call], list[Any]] = _apply) -> Func
 
     @functools.wraps(rule.body, updated=updated)
     def function(*args: Any, **kwargs: Any) -> Any:
-        if being_read():
+        if being_read(_SPACE):
             return read(whole, args, kwargs)
         for listen in listeners:
             listen(function, args, kwargs)
