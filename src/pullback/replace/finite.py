@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from pullback import hosts
 from pullback.define import custom_gradient
+from pullback.example import example
 from pullback.hosts.base import Function
 from pullback.replace.option import forward_refused
 
@@ -38,6 +41,7 @@ def _refuse(*_: Any, **__: Any) -> Any:
 rule_function: Function = _finite
 
 
+@example(np.array([0.7, -1.3, 2.1]))
 def finite_gradient(x: Any, *, counter: Any = None, label: str = "") -> Any:
     """Set NaN and infinities in the gradient of a value to zero, and count them.
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
+import numpy as np
+
 from pullback import hosts
 from pullback.define import custom_gradient
 from pullback.errors import ForbiddenGradientError
+from pullback.example import example
 
 
 def constant(x: Any, *, reason: str = "") -> Any:
@@ -15,6 +18,7 @@ def constant(x: Any, *, reason: str = "") -> Any:
 
 
 @custom_gradient(like=constant)
+@example(np.array([0.7, -1.3, 2.1]))
 def stop_gradient(x: Any, *, reason: str = "") -> Any:
     """Let no gradient through a value: it counts as a constant.
 
@@ -38,6 +42,7 @@ def stop_gradient(x: Any, *, reason: str = "") -> Any:
 
 
 @custom_gradient(differs="any derivative is an error")
+@example(np.array([0.7, -1.3, 2.1]), reason="labels are no parameters")
 def forbid_gradient(x: Any, *, reason: str = "") -> Any:
     """Make it an error to differentiate through a value.
 
