@@ -133,7 +133,9 @@ def _pushforward(function: Function, partials: Any, where: str) -> Function:
 
 
 def _tensors(args: Sequence[Any], kwargs: dict[str, Any]) -> list[Any]:
-    return [x for x in (*args, *kwargs.values()) if not isinstance(hosts.role(type(x)), Role)]
+    # a NumPy array stands here only where NumPy itself is the host
+    roles = ((x, hosts.role(type(x))) for x in (*args, *kwargs.values()))
+    return [x for x, role in roles if role is Role.ARRAY or not isinstance(role, Role)]
 
 
 def _moving(args: Sequence[Any], kwargs: dict[str, Any]) -> int:
