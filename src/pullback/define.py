@@ -122,7 +122,7 @@ def intent_of(where: str, like: Function | None, differs: str | None) -> Intent:
 
 
 def _apply(call: Call) -> list[Any]:
-    return call.host.apply(call, call.tensors)
+    return call.host.apply(call, list(call.tensors))
 
 
 def function_of(rule: Rule, apply: Callable[[Call], list[Any]] = _apply) -> Function:

@@ -60,12 +60,13 @@ class SecondPullback:
         return [zero if c is None else c for zero, c in zip(self.zeros(), cotangents)]
 
     def require(self, variables: Sequence[Any]) -> None:
+        names = ", ".join(contract.variable_name(variable, self.call) for variable in variables)
         raise SecondOrderError.about(
             self.call.where,
             found="`grad` returned `gradgrad`, and the body uses captured variables",
             expected="no captured variable beside an explicit second order",
             why="`gradgrad` has no place for the second derivatives of a variable",
-            fix=f"pass the variable as an argument: {', '.join(variable.name for variable in variables)}",
+            fix=f"pass the variable as an argument: {names}",
         )
 
     def __call__(self, cotangents: Sequence[Tensor | None], variables: Sequence[Any] = ()) -> Cotangents:

@@ -1,0 +1,194 @@
+"""The primitive `pushed`: the derivative of one run of a rule, as a linear map that JAX can transform.
+
+It takes residuals and tangents of the inputs to tangents of the outputs. Its transpose is the user's pullback,
+called as it stands, so reverse mode asks nothing of it. Its value is the user's pushforward, or the transpose
+of the pullback, so forward mode asks that it be linear. Whatever JAX does to a program between the two, a
+loop, a branch, a batch, moves the primitive along and leaves the choice open.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax.custom_derivatives import SymbolicZero, zero_from_primal
+from jax.extend.core import Primitive, unmapped_aval
+from jax.interpreters import ad, batching, mlir
+
+from pullback.hosts.base import Operation
+from pullback.hosts.jax import order, varying
+
+Move = Callable[[Sequence[Any], Sequence[Any]], list[Any]]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Derivative:
+    """The derivative of one run, in JAX's convention for complex numbers.
+
+    `pull` takes residuals and a cotangent per floating output to a cotangent, or None, per input; `push` takes
+    residuals and a tangent per moving input to a tangent per floating output.
+    """
+
+    operation: Operation
+    pull: Move
+    push: Callable[[Derivative, Sequence[Any], Sequence[Any]], list[Any]]
+    outputs: tuple[Any, ...]  # the types of the tangents of the floating outputs
+    floating: tuple[int, ...] = ()  # which outputs these are
+    inputs: int = 0  # how many inputs there are
+    moving: tuple[int, ...] = ()  # those that have tangents
+    count: int = 0  # of the residuals
+
+    def pushed(self, residuals: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:
+        return self.push(self, list(map(array, residuals)), list(map(array, tangents)))
+
+    def pulled(self, residuals: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
+        got = self.pull(list(map(array, residuals)), list(map(array, cotangents)))
+        return [got[i] for i in self.moving]
+
+
+primitive = Primitive("pullback")
+primitive.multiple_results = True
+
+
+def tangents_of(
+    derivative: Derivative, outputs: Sequence[Any], residuals: Sequence[Any], tangents: Sequence[Any]
+) -> list[Any]:
+    """Give the tangents of the outputs: those of the floating ones by the primitive, the others zero."""
+    results = [
+        None if i in derivative.floating else zero_from_primal(output, symbolic_zeros=True)
+        for i, output in enumerate(outputs)
+    ]
+    for i, tangent in zip(derivative.floating, push(derivative, residuals, tangents)):
+        results[i] = tangent
+    return results
+
+
+def push(derivative: Derivative, residuals: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:
+    """Bind the primitive: one tangent, or a zero, per input."""
+    moving = tuple(i for i, tangent in enumerate(tangents) if moves(tangent))
+    bound = dataclasses.replace(derivative, moving=moving, count=len(residuals))
+    moved: list[Any] = primitive.bind(*residuals, *(tangents[i] for i in moving), derivative=bound)
+    return moved
+
+
+def array(value: Any) -> Any:
+    """Make an array of a number: JAX has some of its own, which know less than an array."""
+    return value if isinstance(value, jax.Array) else jnp.asarray(value)
+
+
+def is_zero(tangent: Any) -> bool:
+    """Tell whether JAX says that there is no tangent."""
+    return isinstance(tangent, SymbolicZero)
+
+
+def moves(tangent: Any) -> bool:
+    """Tell whether something is a tangent of a floating or complex value, and not a zero."""
+    return type(tangent) is not SymbolicZero and tangent.dtype != jax.dtypes.float0
+
+
+def tangent_type(value: Any) -> Any:
+    """Give the type that tangents and cotangents of a value have."""
+    kind = jax.typeof(value).to_tangent_aval()
+    return kind.update(weak_type=False) if kind.weak_type else kind
+
+
+def refusal(
+    operation: Operation,
+    error: Callable[[], Exception],
+    outputs: Sequence[Any],
+    floating: tuple[int, ...] = (),
+) -> Derivative:
+    """Make a derivative that may be carried along, and raises when somebody needs it."""
+
+    def refuse(*_: Any) -> Any:
+        raise error()
+
+    return Derivative(operation, refuse, refuse, tuple(outputs), floating)
+
+
+# ── what JAX asks of a primitive ─────────────────────────────────────────────────────────────────────────
+
+
+@primitive.def_impl
+def _evaluate(*operands: Any, derivative: Derivative) -> list[Any]:
+    return derivative.pushed(operands[: derivative.count], operands[derivative.count :])
+
+
+@primitive.def_abstract_eval
+def _types(*_: Any, derivative: Derivative) -> list[Any]:
+    return list(derivative.outputs)
+
+
+def _transpose(cotangents: Sequence[Any], *operands: Any, derivative: Derivative) -> list[Any]:
+    residuals, tangents = operands[: derivative.count], operands[derivative.count :]
+    pulled: list[Any] = [None] * len(tangents)
+    if not all(type(c) is ad.Zero for c in cotangents):  # nobody asks for what nothing flows into
+        given = [ad.instantiate_zeros(c) for c in cotangents]
+        pulled = derivative.pulled(residuals, given)
+        if derivative.operation.order == 1:
+            pulled = order.forbid(derivative.operation, pulled, [*residuals, *given])
+    results: list[Any] = [None] * len(residuals)
+    for cotangent, tangent in zip(pulled, tangents):
+        missing = cotangent is None and ad.is_undefined_primal(tangent)
+        results.append(ad.Zero(tangent.aval) if missing else varying.like(cotangent, tangent))
+    return results
+
+
+def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, derivative: Derivative) -> Any:
+    count = derivative.count
+    outputs = primitive.bind(*primals, derivative=derivative)
+    results = [ad.Zero(aval) for aval in derivative.outputs]
+    if any(type(t) is not ad.Zero for t in tangents[count:]):
+        linear = [ad.instantiate_zeros(t) for t in tangents[count:]]
+        results = primitive.bind(*primals[:count], *linear, derivative=derivative)
+    moving = [i for i in range(count) if type(tangents[i]) is not ad.Zero]
+    if moving:
+        residuals, values = list(primals[:count]), [tangents[i] for i in moving]
+
+        def evaluate(*moved: Any) -> list[Any]:
+            for i, residual in zip(moving, moved):
+                residuals[i] = residual
+            return derivative.pushed(residuals, primals[count:])
+
+        if derivative.operation.order == 1:
+            moved = order.refused(derivative.operation, derivative.outputs, values)
+        else:
+            moved = jax.jvp(evaluate, [primals[i] for i in moving], values)[1]
+        results = [ad.add_tangents(a, b) for a, b in zip(results, moved)]
+    return outputs, results
+
+
+def _batch(axis: Any, operands: Sequence[Any], places: Sequence[Any], *, derivative: Derivative) -> Any:
+    """Bind the primitive again, over batches: what it does to one example is done to each."""
+    count = derivative.count
+    if all(place is None for place in places):
+        results = primitive.bind(*operands, derivative=derivative)
+        return results, [None] * len(results)
+    axes = [None if d is None else 0 for d in places[:count]]
+    front = [x if d is None and i < count else batching.bdim_at_front(x, d, axis.size)
+             for i, (x, d) in enumerate(zip(operands, places))]
+    named = {} if type(axis.name) is object else {"axis_name": axis.name}  # JAX marks an unnamed axis so
+
+    def over_batch(move: Callable[..., list[Any]]) -> Callable[..., list[Any]]:
+        mapped = jax.vmap(
+            move, in_axes=(axes, 0), axis_size=axis.size, spmd_axis_name=axis.spmd_name, **named
+        )
+        return lambda residuals, given: mapped(list(residuals), list(given))
+
+    batched = dataclasses.replace(
+        derivative,
+        pull=over_batch(derivative.pull),
+        push=lambda _, *given: over_batch(derivative.pushed)(*given),
+        outputs=tuple(unmapped_aval(axis.size, 0, aval) for aval in derivative.outputs),
+    )
+    results = primitive.bind(*front, derivative=batched)
+    return results, [0] * len(results)
+
+
+ad.primitive_jvps[primitive] = _jvp
+ad.primitive_transposes[primitive] = _transpose
+batching.fancy_primitive_batchers[primitive] = _batch
+mlir.register_lowering(primitive, mlir.lower_fun(_evaluate, multiple_results=True))
