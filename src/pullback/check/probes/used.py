@@ -38,7 +38,7 @@ def probe(subject: Subject, settings: Settings) -> list[Finding]:
             "the rule is never used: the host gives another gradient than `grad` does"
             + (", that of plain autodiff" if bypassed else " (None)"),
             "rule-unused",
-            "pass tensors by position; TensorFlow bypasses rules called with keywords",
+            subject.words.unused,
             inputs=subject.inputs,
             cotangents=given,
         )
