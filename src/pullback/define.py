@@ -14,6 +14,7 @@ from typing import Any, overload
 
 from pullback.call import Call
 from pullback.errors import DefinitionError
+from pullback.hosts.reading import let_compilers_read
 from pullback.rule import EXACT, Intent, Rule, at, source_of
 
 Function = Callable[..., Any]
@@ -157,6 +158,7 @@ def function_of(rule: Rule, apply: Callable[[Call], list[Any]] = _apply) -> Func
     function.pushforward = pushforward  # type: ignore[attr-defined]
     # AutoGraph must not convert this wrapper: the host converts the body itself, when a graph is built.
     function.autograph_info__ = {}  # type: ignore[attr-defined]
+    let_compilers_read(function)
     for made in makers:
         made(function)
     return function

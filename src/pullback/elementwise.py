@@ -18,6 +18,7 @@ from pullback.define import function_of, intent_of
 from pullback.errors import CotangentCountError, CotangentShapeError, DefinitionError
 from pullback.hosts import Role
 from pullback.hosts.base import Host, show_shape
+from pullback.replace.function import signature_of
 from pullback.rule import Rule, at, source_of
 
 Function = Callable[..., Any]
@@ -64,7 +65,7 @@ def elementwise(
     rule = Rule(
         body=_body(function, partials, where),
         name=name,
-        signature=inspect.signature(function),
+        signature=signature_of(function),
         intent=intent_of(where, like, differs),
         source=source_of(function),
         pushforward=_pushforward(function, partials, where),

@@ -184,12 +184,12 @@ class Adapter(ABC):
         """Pick the differentiable sources."""
         return [source for source, yes in zip(sources, self.differentiable) if yes]
 
-    def spread(self, found: Sequence[Any]) -> Cotangents:
+    def spread(self, found: Sequence[Any], silent: frozenset[int] = frozenset()) -> Cotangents:
         """Lay what was found for the differentiable sources along all of them, as arrays."""
         rest = iter(found)
         parts = [next(rest) if yes else None for yes in self.differentiable]
         return tuple(
-            None if part is None or k in self.silent else self.array(part) for k, part in enumerate(parts)
+            None if part is None or k in silent else self.array(part) for k, part in enumerate(parts)
         )
 
     def forward_of(self, run: Run) -> Forward:
@@ -202,7 +202,7 @@ class Adapter(ABC):
     def pullback_of(self, vjp: Vjp) -> Pullback:
         def pullback(inputs: Arrays, cotangents: Arrays) -> Cotangents:
             with self.surroundings():
-                return self.spread(vjp(self.sources(inputs), self.constants(cotangents)))
+                return self.spread(vjp(self.sources(inputs), self.constants(cotangents)), self.silent)
 
         return pullback
 

@@ -40,11 +40,23 @@ class JaxAdapter(Adapter):
     words = JaxWords()
     builtin = ("jax", "equinox", "flax", "optax", "keras")
 
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        dtype: str | None = None,
+    ) -> None:
+        self.fixed = _nondiff_leaves(function, args, kwargs)
+        super().__init__(function, args, kwargs, dtype)
+
     def surroundings(self) -> contextlib.AbstractContextManager[Any]:
         wide = self.dtype == "float64" or any(map(leaves.is_wide, self.arguments.inputs))
         return leaves.wide() if wide else contextlib.nullcontext()
 
     def is_input(self, leaf: Any) -> bool:
+        if any(leaf is fixed for fixed in self.fixed):
+            return False
         if isinstance(leaf, jax.Array):
             return leaves.is_array(leaf)
         return arguments.is_array(leaf) or hasattr(leaf, "__jax_array__")
@@ -238,3 +250,12 @@ class JaxAdapter(Adapter):
                 found = self.inputs
             self.silent = frozenset(k for k, g in enumerate(found) if g is None)
         return super().subject()
+
+
+def _nondiff_leaves(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
+    """List the arrays in `nondiff_argnums` of a rule of JAX's: it differentiates past them."""
+    places = getattr(function, "nondiff_argnums", ())
+    if not places or not isinstance(function, (jax.custom_vjp, jax.custom_jvp)):
+        return []
+    values = inspect.signature(function.fun).bind(*args, **kwargs).args
+    return tree.flatten([values[i] for i in places if i < len(values)])[0]

@@ -16,7 +16,7 @@ from torch.overrides import TorchFunctionMode
 
 from pullback.errors import CapturedTensorError
 from pullback.hosts.base import Operation, Pullback
-from pullback.hosts.torch import heard, surroundings
+from pullback.hosts.torch import heard, levels, surroundings
 
 _TENSOR = torch.Tensor
 # what is computed from a tensor's shape alone, or cuts it off
@@ -138,7 +138,8 @@ def _parameters(operation: Operation, tensors: Sequence[Any], found: list[tuple[
     parameters: list[Any] = []
     for name, tensor in _others(found, tensors) if found else ():
         if tensor.requires_grad:
-            if not isinstance(tensor, torch.nn.Parameter):
+            # A compiler has stand-ins for the parameters, which are of no class of their own.
+            if not isinstance(tensor, torch.nn.Parameter) and not levels.traced():
                 raise refused(operation, tensor, name)
             parameters.append(tensor)
     return parameters

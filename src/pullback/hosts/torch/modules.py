@@ -48,3 +48,17 @@ def _with(module: torch.nn.Module, tensors: dict[int, Any]) -> torch.nn.Module:
         return made[id(part)]
 
     return copied(module)
+
+
+def snapshot(module: torch.nn.Module) -> torch.nn.Module:
+    """Copy a module and those inside it, with the parameters that they have now."""
+    made: dict[int, torch.nn.Module] = {}
+
+    def copied(part: Any) -> Any:
+        if part is not None and id(part) not in made:
+            made[id(part)] = twin = copy.copy(part)
+            twin.__dict__["_parameters"] = dict(part._parameters)
+            twin.__dict__["_modules"] = {name: copied(child) for name, child in part._modules.items()}
+        return None if part is None else made[id(part)]
+
+    return copied(module)

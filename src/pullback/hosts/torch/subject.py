@@ -127,6 +127,7 @@ class TorchAdapter(Adapter):
         moving = self.among(sources)
         cots = [c.requires_grad_() for c in cotangents]
         grads = self.gradient(run([s.clone() for s in sources]), moving, cots, create_graph=True)
+        _refuse_first_order_only(grads)
         terms = [
             torch.real((w.conj() * g.to_dense()).sum()).to(torch.float64)
             for w, g in zip(weights, grads)
@@ -180,14 +181,14 @@ class TorchAdapter(Adapter):
 
     def opaque(self) -> bool:
         """See whether a tensor leaves for NumPy on the way."""
-        with self.surroundings(), _Leaving() as mode:
+        sources = self.sources(self.inputs)
+        with self.surroundings(), _leaving() as left:
             try:
-                sources = self.sources(self.inputs)
                 outputs = self.run()(sources)
-                self.gradient(outputs, self.among(sources), [torch.ones_like(o) for o in outputs])
+                self.gradient(outputs, self.among(sources), list(map(torch.ones_like, outputs)))
             except Exception:  # what cannot be run is not opaque for that reason
                 return False
-        return mode.left
+        return bool(left)
 
     def exports(self) -> bool:
         if self.opaque():
@@ -233,15 +234,41 @@ class TorchAdapter(Adapter):
         return None
 
 
-class _Leaving(torch.overrides.TorchFunctionMode):
-    """Watch for tensors that become NumPy arrays."""
+def _refuse_first_order_only(gradients: Sequence[Any]) -> None:
+    """Raise what `once_differentiable` put into the graph: asked for some inputs only, PyTorch skips it."""
+    nodes = [g.grad_fn for g in gradients if g is not None]
+    seen: set[Any] = set()
+    while nodes:
+        node = nodes.pop()
+        if node is None or node in seen:
+            continue
+        seen.add(node)
+        if type(node).__name__ == "Error":
+            raise RuntimeError("a function marked with once_differentiable is differentiated twice")
+        nodes += [after for after, _ in node.next_functions]
 
-    left = False
 
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if getattr(func, "__name__", "") in ("numpy", "__array__"):
-            self.left = True
-        return func(*args, **(kwargs or {}))
+@contextlib.contextmanager
+def _leaving() -> Iterator[list[str]]:
+    """Watch for tensors that become NumPy arrays, in the pullbacks too, where no mode of PyTorch reaches."""
+    left: list[str] = []
+    kept = torch.Tensor.__array__
+
+    def numpy(self: Any, *args: Any, **kwargs: Any) -> Any:
+        left.append("numpy")
+        return torch._C.TensorBase.numpy(self, *args, **kwargs)
+
+    def array(self: Any, *args: Any, **kwargs: Any) -> Any:
+        left.append("__array__")
+        return kept(self, *args, **kwargs)
+
+    kind: Any = torch.Tensor
+    kind.numpy, kind.__array__ = numpy, array
+    try:
+        yield left
+    finally:
+        del kind.numpy
+        kind.__array__ = kept
 
 
 def _function_by_hand(function: Any) -> Callable[..., Any]:

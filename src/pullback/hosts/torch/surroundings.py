@@ -56,7 +56,7 @@ def drawn(operation: Operation) -> Any:
 
 def states() -> list[Any]:
     """Give the states of the random numbers; none while a compiler traces, which has its own way."""
-    if levels.traced() or levels.transforming():
+    if levels.traced():
         return []
     states = [torch.get_rng_state()]
     if torch.cuda.is_available() and torch.cuda.is_initialized():
