@@ -8,6 +8,7 @@ written in NumPy: arrays become tensors of each framework, everything else stays
 from __future__ import annotations
 
 import importlib.util
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -74,7 +75,9 @@ def _load(path: Path) -> Any:
     spec = importlib.util.spec_from_file_location(f"conformance_rules_{path.stem}", path)
     assert spec is not None
     assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
+    module = sys.modules[spec.name] = importlib.util.module_from_spec(
+        spec
+    )  # torch.compile imports it by name
     spec.loader.exec_module(module)
     return module
 

@@ -58,6 +58,9 @@ class TensorFlow:
     def run(self, question: Callable[[], Any]) -> list[np.ndarray]:
         return [np.asarray(tf.convert_to_tensor(y)) for y in question()]
 
+    def checked(self, check: Callable[[], Any]) -> Any:
+        return check()
+
     def pull(self, f: Only, xs: Sequence[Any], offset: float = 1.0) -> list[Any]:
         with tf.GradientTape() as tape:
             tape.watch(xs)
@@ -121,6 +124,10 @@ class Jax:
         with jax.enable_x64(True):
             return [np.asarray(y) for y in question()]
 
+    def checked(self, check: Callable[[], Any]) -> Any:
+        with jax.enable_x64(True):
+            return check()
+
     def pull(self, f: Only, xs: Sequence[Any], offset: float = 1.0) -> list[Any]:
         ys, pull = jax.vjp(lambda *xs: f(*xs), *xs)
         got = pull([jnp.conj(jnp.asarray(ramp(y, offset + k), y.dtype)) for k, y in enumerate(ys)])
@@ -170,6 +177,9 @@ class Torch:
     def run(self, question: Callable[[], Any]) -> list[np.ndarray]:
         return [y.detach().resolve_conj().numpy() for y in question()]
 
+    def checked(self, check: Callable[[], Any]) -> Any:
+        return check()
+
     def leaves(self, f: Only) -> list[Any]:
         return [x.detach().clone().requires_grad_() for x in f.moving]
 
@@ -209,9 +219,16 @@ class Torch:
         return torch.func.jvp(lambda *xs: tuple(self.pull_func(f, xs)), tuple(f.moving), moved)[1]
 
     def jacobian(self, f: Only) -> list[Any]:
-        xs = f.moving
-        found = torch.func.jacrev(lambda *xs: tuple(f(*xs)), argnums=tuple(range(len(xs))))(*xs)
-        return [j for row in found for j in row]
+        # By rows, as `jacrev` does it; written out because that takes no complex numbers.
+        ys, pull = torch.func.vjp(lambda *xs: tuple(f(*xs)), *f.moving)
+        rows = []
+        for k, y in enumerate(ys):
+            units = torch.eye(y.numel(), dtype=y.dtype).reshape(y.numel(), *y.shape)
+            found = torch.func.vmap(
+                lambda dy, k=k: pull(tuple(dy if i == k else torch.zeros_like(z) for i, z in enumerate(ys)))
+            )(units)
+            rows += [j.reshape(y.shape + j.shape[1:]) for j in found]
+        return rows
 
     def compiled(self, f: Only) -> list[Any]:
         torch.compiler.reset()
@@ -227,5 +244,5 @@ HOSTS = {host.name: host for host in (TensorFlow(), Jax(), Torch())}
 QUESTIONS = [
     name
     for name, question in vars(TensorFlow).items()
-    if callable(question) and not name.startswith("_") and name not in ("only", "run", "pull")
+    if callable(question) and not name.startswith("_") and name not in ("only", "run", "checked", "pull")
 ]

@@ -57,6 +57,8 @@ def _read(*args: Any, **kwargs: Any) -> Any:
 
 
 def _is_code(value: Any) -> bool:
+    if isinstance(value, (dict, list, tuple)):  # torch.compile cannot tell whether one can be called
+        return False
     return value is None or (callable(value) and not hasattr(value, "named_parameters"))
 
 

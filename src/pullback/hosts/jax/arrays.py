@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
+
+from pullback.errors import OptionError
 
 abs = jnp.abs
 argmax = jnp.argmax
@@ -55,7 +59,24 @@ def trail(x: Any, like: Any) -> Any:
 
 
 def report(bad: Any, text: str, counter: Any, result: Any) -> Any:
-    """Say the number of places in `bad` on stderr, in eager mode; give the result back."""
-    if not isinstance(bad, jax.core.Tracer) and bad.any():
+    """Add the number of places in `bad` to a counter; without one, say it on stderr in eager mode.
+
+    No array of JAX's can be changed, so the counter is one of NumPy's, which compiled code calls back to.
+    """
+    if counter is not None:
+        if not isinstance(counter, np.ndarray) or counter.dtype.kind not in "iu":
+            raise OptionError.about(
+                "finite_gradient",
+                found=f"counter is a {type(counter).__name__}",
+                expected="on JAX a NumPy array of whole numbers",
+                why="an array of JAX's cannot be changed",
+                fix="counter=np.zeros((), np.int64)",
+            )
+        jax.debug.callback(functools.partial(_add, counter), bad.sum())
+    elif not isinstance(bad, jax.core.Tracer) and bad.any():
         print(f"{text}: {int(bad.sum())} of {bad.size} values", file=sys.stderr)
     return result
+
+
+def _add(counter: Any, count: Any) -> None:
+    counter += np.asarray(count).astype(counter.dtype)

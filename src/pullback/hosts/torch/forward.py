@@ -41,10 +41,14 @@ def _transpose(pull: Pullback, tangents: Sequence[Any]) -> list[Any]:
         rest = iter(cotangents)
         got = pull([next(rest) if _differentiable(zero) else zero for zero in zeros])
         given[:] = [i for i, cotangent in enumerate(got.inputs) if cotangent is not None]
-        return tuple(got.inputs[i] for i in given)
+        # the first is for a pullback that gives None throughout: `vjp` takes no function without an output
+        return torch.zeros_like(cotangents[0]), *(got.inputs[i] for i in given)
 
     with torch.enable_grad():
-        pushed = torch.func.vjp(pulled, *moving)[1](tuple(tangents[i] for i in given)) if moving else ()
+        pushed: Any = ()
+        if moving:
+            outputs, push = torch.func.vjp(pulled, *moving)
+            pushed = push((torch.zeros_like(outputs[0]), *(tangents[i] for i in given)))
     rest = iter(pushed)
     return [next(rest) if _differentiable(zero) else None for zero in zeros]
 
