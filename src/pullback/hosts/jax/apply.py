@@ -1,7 +1,7 @@
-"""Giving an operation its own derivative: a `jax.custom_jvp` around each call.
+"""Giving an operation its own derivative.
 
-Its rule runs the body on the primals, and hands what `grad` closes over, the residuals, to the primitive of
-`pushed.py`. Three ways lead there.
+A call is the primitive of `called.py`. Differentiated, it runs the body on the primals, and hands what `grad`
+closes over, the residuals, to the primitive of `pushed.py`. Three ways lead there.
 
 eager    the primals are numbers. The pullback keeps what it closes over, and nothing is traced.
 traced   the pullback is traced to a jaxpr, so that its residuals are values that JAX sees: it may put
@@ -24,7 +24,7 @@ import jax.numpy as jnp
 from jax.core import Tracer, eval_jaxpr
 
 from pullback.hosts.base import Operation, Pullback
-from pullback.hosts.jax import captures, forward, order, pushed, varying
+from pullback.hosts.jax import called, captures, forward, order, owned, pushed, varying
 from pullback.hosts.jax.pushed import Derivative
 
 _freezing: contextvars.ContextVar[frozenset[int]] = contextvars.ContextVar("freezing", default=frozenset())
@@ -52,35 +52,32 @@ def apply(operation: Operation, tensors: list[Any]) -> list[Any]:
     differentiated = [tensor.primal for tensor in traced if hasattr(tensor, "primal")]
     if len(differentiated) == len(traced) and not any(map(is_traced, differentiated)):
         try:
-            return _call(operation, tensors, _outputs_of(operation))
+            return _call(operation, tensors)
         except jax.errors.UnexpectedTracerError:  # the body reached a traced array
             return _frozen(operation, tensors)
     tensors = varying.aligned(tensors)
     if captures.named(operation):
         return _frozen(operation, tensors)
-    if differentiated:  # the rule is asked at once, and the body for its values never
-        return _call(operation, tensors, _outputs_of(operation))
+    if len(differentiated) == len(traced):  # the rule is asked at once, and the body for its values never
+        return _call(operation, tensors)
     values = jax.make_jaxpr(_outputs_of(operation))(*tensors)
     if any(map(is_traced, values.consts)):
         return _frozen(operation, tensors)
-    return _call(operation, tensors, lambda *given: eval_jaxpr(values.jaxpr, values.consts, *given))
+    return _call(operation, tensors, values)
 
 
 def _outputs_of(operation: Operation) -> Callable[..., list[Any]]:
     return lambda *tensors: operation.forward(list(tensors))[0]
 
 
-def _call(operation: Operation, tensors: Sequence[Any], values: Callable[..., list[Any]]) -> list[Any]:
+def _call(operation: Operation, tensors: Sequence[Any], values: Any = None) -> list[Any]:
     """Call a body, with the rule around it."""
 
-    def rule(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+    def differentiate(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
         run = _run(operation, [pushed.array(primal) for primal in primals])
         return _with_tangents(run, primals, tangents)
 
-    native = jax.custom_jvp(values)
-    native.defjvp(rule, symbolic_zeros=True)
-    outputs: list[Any] = native(*tensors)
-    return outputs
+    return called.call(operation.name, tensors, _outputs_of(operation), differentiate, values)
 
 
 def _run(operation: Operation, tensors: list[Any]) -> _Run:
@@ -91,24 +88,9 @@ def _run(operation: Operation, tensors: list[Any]) -> _Run:
 
 def _with_tangents(run: _Run, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
     moved = pushed.tangents_of(run.derivative, run.outputs, run.residuals, tangents)
-    return _owned(run, primals) if any(map(is_traced, primals)) else run.outputs, moved
-
-
-def _owned(run: _Run, primals: Sequence[Any]) -> list[Any]:
-    """Make outputs that a body computed depend on the inputs by the rule, for the derivatives around this."""
-    derivative = run.derivative
-
-    @jax.custom_jvp
-    def owned(outputs: Any, residuals: Any, inputs: Any) -> Any:
-        return outputs
-
-    def rule(primals: Any, tangents: Any) -> Any:
-        outputs, residuals, _ = primals
-        return owned(*primals), pushed.tangents_of(derivative, outputs, residuals, tangents[2])
-
-    owned.defjvp(rule, symbolic_zeros=True)
-    outputs: list[Any] = owned(run.outputs, run.residuals, list(primals))
-    return outputs
+    if not any(map(is_traced, primals)):
+        return run.outputs, moved
+    return owned.own(run.derivative, run.outputs, run.residuals, primals), moved
 
 
 # ── the derivative of a run ──────────────────────────────────────────────────────────────────────────────
@@ -144,7 +126,7 @@ def _traced(
             results[i] = result
         return results
 
-    return [*kept, *closed.consts], dataclasses.replace(derivative, pull=pulled)
+    return [*kept, *closed.consts], dataclasses.replace(derivative, pull=pulled, jaxpr=closed.jaxpr)
 
 
 def _again(error: Exception) -> Callable[[], Exception]:
@@ -195,7 +177,7 @@ def _frozen(operation: Operation, tensors: list[Any]) -> list[Any]:
     """Trace body and pullback at once; make what they close over inputs."""
     identity, frozen = id(operation.identity), _freezing.get()
     if identity in frozen:  # a `grad` that calls its own rule
-        return _call(operation, tensors, _outputs_of(operation))
+        return _call(operation, tensors)
     found: list[_Run] = []
 
     def trace(*tensors: Any) -> tuple[list[Any], list[Any]]:
@@ -211,6 +193,7 @@ def _frozen(operation: Operation, tensors: list[Any]) -> list[Any]:
     (traced,) = found
     count, inputs = len(traced.outputs), len(tensors)
     places = [i for i, const in enumerate(closed.consts) if isinstance(const, Tracer)]
+    stopped = [captures.is_stopped(closed.jaxpr, i, count, traced.derivative.jaxpr) for i in places]
     names = [captures.name_of(operation, closed.consts[i]) for i in places]
     constants = [None if isinstance(const, Tracer) else const for const in closed.consts]
 
@@ -218,18 +201,20 @@ def _frozen(operation: Operation, tensors: list[Any]) -> list[Any]:
         consts = list(constants)
         for place, operand in zip(places, operands[inputs:]):
             consts[place] = operand
-        values: list[Any] = eval_jaxpr(closed.jaxpr, consts, *operands[:inputs])
-        return values
+        evaluated: list[Any] = eval_jaxpr(closed.jaxpr, consts, *operands[:inputs])
+        return evaluated
 
-    def rule(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
-        for name, primal, tangent in zip(names, primals[inputs:], tangents[inputs:]):
-            if pushed.moves(tangent):
-                raise captures.refuse(operation, name, jnp.shape(primal))
-        values = results([pushed.array(primal) for primal in primals])
-        run = _Run(values[:count], values[count:], traced.derivative)
-        return _with_tangents(run, primals[:inputs], tangents[:inputs])
+    def values(*operands: Any) -> list[Any]:
+        return results(operands)[:count]
 
-    native = jax.custom_jvp(lambda *operands: results(operands)[:count])
-    native.defjvp(rule, symbolic_zeros=True)
-    outputs: list[Any] = native(*tensors, *(closed.consts[i] for i in places))
-    return outputs
+    def differentiate(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+        for i, (primal, tangent) in enumerate(zip(primals[inputs:], tangents[inputs:])):
+            if pushed.moves(tangent) and not stopped[i]:
+                raise captures.refuse(operation, names[i], jnp.shape(primal))
+        found = results([pushed.array(primal) for primal in primals])
+        run = _Run(found[:count], found[count:], traced.derivative)
+        outputs, moved = _with_tangents(run, primals[:inputs], tangents[:inputs])
+        return outputs, moved
+
+    operands = [*tensors, *(closed.consts[i] for i in places)]
+    return called.call(operation.name, operands, values, differentiate)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import functools
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -61,22 +61,36 @@ def trail(x: Any, like: Any) -> Any:
 def report(bad: Any, text: str, counter: Any, result: Any) -> Any:
     """Add the number of places in `bad` to a counter; without one, say it on stderr in eager mode.
 
-    No array of JAX's can be changed, so the counter is one of NumPy's, which compiled code calls back to.
+    JAX has no variables: the counter is an integer array of NumPy, of one element, that is added to in place,
+    or a function that is handed the number. A compiled program calls it from outside:
+    `jax.effects_barrier()` waits until all of it is counted.
     """
-    if counter is not None:
-        if not isinstance(counter, np.ndarray) or counter.dtype.kind not in "iu":
-            raise OptionError.about(
-                "finite_gradient",
-                found=f"counter is a {type(counter).__name__}",
-                expected="on JAX a NumPy array of whole numbers",
-                why="an array of JAX's cannot be changed",
-                fix="counter=np.zeros((), np.int64)",
-            )
-        jax.debug.callback(functools.partial(_add, counter), bad.sum())
-    elif not isinstance(bad, jax.core.Tracer) and bad.any():
-        print(f"{text}: {int(bad.sum())} of {bad.size} values", file=sys.stderr)
+    count = jnp.sum(bad)
+    if counter is None:
+        if not isinstance(bad, jax.core.Tracer) and count:
+            print(f"{text}: {int(count)} of {bad.size} values", file=sys.stderr)
+        return result
+    add = _adder(counter)
+    if isinstance(count, jax.core.Tracer):
+        jax.debug.callback(add, count)
+    else:
+        add(count)
     return result
 
 
-def _add(counter: Any, count: Any) -> None:
-    counter += np.asarray(count).astype(counter.dtype)
+def _adder(counter: Any) -> Callable[[Any], None]:
+    if callable(counter):
+        return lambda count: counter(int(count))
+    if not (isinstance(counter, np.ndarray) and counter.size == 1 and counter.dtype.kind in "iu"):
+        raise OptionError.about(
+            "finite_gradient",
+            found=f"counter is a {type(counter).__name__}",
+            expected="an integer array of NumPy with one element, or a function that takes the number",
+            why="JAX has no variables: what counts must stand outside of the program",
+            fix="counter=np.zeros((), int)",
+        )
+
+    def add(count: Any) -> None:
+        np.add(counter, int(count), out=counter, casting="unsafe")
+
+    return add

@@ -36,9 +36,27 @@ def first_name(operation: Operation) -> str:
     return next((name for name, _ in _reached(operation)), "")
 
 
+def is_stopped(body: Any, place: int, count: int, pull: Any) -> bool:
+    """Tell whether a traced body puts a constant through nothing but `stop_gradient`.
+
+    Among its outputs, behind the first `count`, may be the constants of its traced pullback: these are looked
+    at too.
+    """
+    variable = body.constvars[place]
+    users = [eqn.primitive.name for eqn in body.eqns if any(v is variable for v in eqn.invars)]
+    if any(v is variable for v in body.outvars[:count]) or any(user != "stop_gradient" for user in users):
+        return False
+    handed = [i for i, v in enumerate(body.outvars[count:]) if v is variable]
+    before = len(body.outvars) - count - (0 if pull is None else len(pull.constvars))  # inputs that are kept
+    return all(pull is not None and is_stopped(pull, i - before, len(pull.outvars), None) for i in handed)
+
+
 def _reached(operation: Operation) -> Iterator[tuple[str, Any]]:
     for name, value in operation.captured():
         yield from _traced(name, value, _DEPTH)
+    # a replacement is made of functions of ours around those of the user
+    for cell in getattr(getattr(operation, "pull", None), "__closure__", None) or ():
+        yield from _traced("", cell.cell_contents, _DEPTH)
 
 
 def _traced(name: str, value: Any, depth: int) -> Iterator[tuple[str, Any]]:
@@ -72,6 +90,6 @@ def refuse(operation: Operation, name: str, shape: tuple[int, ...] | None = None
         expected="every differentiated tensor among the arguments",
         why="a rule has no cotangent for a captured tensor: its gradient would silently be None",
         fix=f"pass {shown if name else 'it'} as an argument, or "
-        f"jax.lax.stop_gradient({name or '…'}) before the call",
+        f"jax.lax.stop_gradient({name or '…'}) in the body",
     )
     return error

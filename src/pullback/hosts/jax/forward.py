@@ -17,6 +17,7 @@ import numpy as np
 
 from pullback.errors import ForwardModeError, PullbackError
 from pullback.hosts.base import Operation
+from pullback.hosts.jax import varying
 from pullback.hosts.jax.pushed import Derivative
 
 _SCALES = (1e-3, 1.0, 1e3)  # a clip is linear for small cotangents, a rounding for large ones
@@ -43,7 +44,7 @@ def derived(derivative: Derivative, residuals: Sequence[Any], tangents: Sequence
     def pull(*cotangents: Any) -> list[Any]:
         got = derivative.pulled(residuals, cotangents)
         places[:] = [i for i, cotangent in enumerate(got) if cotangent is not None]
-        return [got[i] for i in places]
+        return [varying.like(got[i], jax.typeof(tangents[i])) for i in places]
 
     operation = derivative.operation
     kinds = tuple((x.shape, x.dtype) for x in (*residuals, *derivative.outputs))
@@ -53,10 +54,8 @@ def derived(derivative: Derivative, residuals: Sequence[Any], tangents: Sequence
         found = operation.memo[key] = _judge(derivative, residuals, pull)
     if found not in ("linear", "measured"):
         raise refused(operation, found)
-    if found == "linear":
-        transpose = jax.linear_transpose(pull, *derivative.outputs)
-    else:
-        transpose = jax.vjp(pull, *map(_zeros, derivative.outputs))[1]
+    zeros = list(map(varying.zeros, derivative.outputs))
+    transpose = jax.linear_transpose(pull, *zeros) if found == "linear" else jax.vjp(pull, *zeros)[1]
     moved = transpose([tangents[i] for i in places])
     return list(moved)
 
@@ -75,8 +74,8 @@ def refused(operation: Operation, found: str) -> ForwardModeError:
 
 def _judge(derivative: Derivative, residuals: Sequence[Any], pull: Callable[..., list[Any]]) -> str:
     """Tell how a pullback is known to be linear, or why it is not."""
-    zeros = list(map(_zeros, derivative.outputs))
-    structural = _fails(lambda: jax.linear_transpose(pull, *derivative.outputs)(pull(*zeros))) is None
+    zeros = list(map(varying.zeros, derivative.outputs))
+    structural = _fails(lambda: jax.linear_transpose(pull, *zeros)(pull(*zeros))) is None
     try:
         with jax.ensure_compile_time_eval():
             values = _zero_at_zero if structural else _measure
@@ -106,7 +105,8 @@ def _fails(run: Callable[[], Any]) -> Exception | None:
 
 
 def _zero_at_zero(derivative: Derivative, residuals: Sequence[Any]) -> str:
-    for cotangent in derivative.pulled(residuals, list(map(_zeros, derivative.outputs))):
+    zeros = [jnp.zeros(kind.shape, kind.dtype) for kind in derivative.outputs]
+    for cotangent in derivative.pulled(residuals, zeros):
         if cotangent is not None and np.any(np.nan_to_num(np.asarray(cotangent, np.complex128))):
             return "not linear in its cotangents"
     return "linear"
@@ -135,10 +135,6 @@ def _value(residual: Any, rng: np.random.Generator) -> Any:
 def _random(kind: Any, rng: np.random.Generator, scale: float) -> Any:
     values = scale * rng.uniform(0.5, 1.5, kind.shape) * rng.choice([-1, 1], kind.shape)
     return jnp.asarray(values, kind.dtype)
-
-
-def _zeros(kind: Any) -> Any:
-    return jnp.zeros(kind.shape, kind.dtype)
 
 
 def _close(a: Any, b: Any, scale: Any) -> bool:

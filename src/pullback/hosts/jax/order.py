@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import jax
-
 from pullback.hosts.base import Cotangents, Operation, second_order_refused
 
 
@@ -28,22 +26,18 @@ def forbid(operation: Operation, results: Sequence[Any], sources: Sequence[Any])
 
     The error waits until somebody needs the derivative: JAX computes tangents that nobody uses.
     """
-    from pullback.hosts.jax import pushed
+    from pullback.hosts.jax import owned, pushed
 
-    @jax.custom_jvp
-    def guarded(results: Any, sources: Any) -> Any:
-        return results
-
-    def rule(primals: Any, tangents: Any) -> Any:
-        flat = jax.tree.leaves(tangents, is_leaf=pushed.is_zero)
-        moving = [tangent for tangent in flat if pushed.moves(tangent)]
-        types = [pushed.tangent_type(result) for result in primals[0] if result is not None]
-        moved = iter(refused(operation, types, moving))
-        return guarded(*primals), [None if r is None else next(moved) for r in primals[0]]
-
-    guarded.defjvp(rule, symbolic_zeros=True)
-    guarded_results: list[Any] = guarded(list(results), list(sources))
-    return guarded_results
+    given = [i for i, result in enumerate(results) if result is not None]
+    types = [pushed.tangent_type(results[i]) for i in given]
+    refusal = pushed.refusal(
+        operation, lambda: second_order_refused(operation), types, tuple(range(len(given)))
+    )
+    forbidden = list(results)
+    guarded = [results[i] for i in given]
+    for i, result in zip(given, owned.own(refusal, guarded, (), [*guarded, *sources])):
+        forbidden[i] = result
+    return forbidden
 
 
 def refused(operation: Operation, types: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:

@@ -14,7 +14,6 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jax.custom_derivatives import SymbolicZero, zero_from_primal
 from jax.extend.core import Primitive, unmapped_aval
 from jax.interpreters import ad, batching, mlir
 
@@ -40,6 +39,7 @@ class Derivative:
     inputs: int = 0  # how many inputs there are
     moving: tuple[int, ...] = ()  # those that have tangents
     count: int = 0  # of the residuals
+    jaxpr: Any = None  # of a pullback that was traced
 
     def pushed(self, residuals: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:
         return self.push(self, list(map(array, residuals)), list(map(array, tangents)))
@@ -57,13 +57,8 @@ def tangents_of(
     derivative: Derivative, outputs: Sequence[Any], residuals: Sequence[Any], tangents: Sequence[Any]
 ) -> list[Any]:
     """Give the tangents of the outputs: those of the floating ones by the primitive, the others zero."""
-    results = [
-        None if i in derivative.floating else zero_from_primal(output, symbolic_zeros=True)
-        for i, output in enumerate(outputs)
-    ]
-    for i, tangent in zip(derivative.floating, push(derivative, residuals, tangents)):
-        results[i] = tangent
-    return results
+    moved = dict(zip(derivative.floating, push(derivative, residuals, tangents)))
+    return [moved[i] if i in moved else ad.Zero(tangent_type(y)) for i, y in enumerate(outputs)]
 
 
 def push(derivative: Derivative, residuals: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:
@@ -81,12 +76,12 @@ def array(value: Any) -> Any:
 
 def is_zero(tangent: Any) -> bool:
     """Tell whether JAX says that there is no tangent."""
-    return isinstance(tangent, SymbolicZero)
+    return type(tangent) is ad.Zero
 
 
 def moves(tangent: Any) -> bool:
     """Tell whether something is a tangent of a floating or complex value, and not a zero."""
-    return type(tangent) is not SymbolicZero and tangent.dtype != jax.dtypes.float0
+    return type(tangent) is not ad.Zero and tangent.dtype != jax.dtypes.float0
 
 
 def tangent_type(value: Any) -> Any:
@@ -132,8 +127,12 @@ def _transpose(cotangents: Sequence[Any], *operands: Any, derivative: Derivative
             pulled = order.forbid(derivative.operation, pulled, [*residuals, *given])
     results: list[Any] = [None] * len(residuals)
     for cotangent, tangent in zip(pulled, tangents):
-        missing = cotangent is None and ad.is_undefined_primal(tangent)
-        results.append(ad.Zero(tangent.aval) if missing else varying.like(cotangent, tangent))
+        if not ad.is_undefined_primal(tangent):
+            results.append(None)
+        elif cotangent is None:
+            results.append(ad.Zero(tangent.aval))
+        else:
+            results.append(varying.like(cotangent, tangent.aval))
     return results
 
 
@@ -163,29 +162,47 @@ def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, derivative: Derivat
 
 def _batch(axis: Any, operands: Sequence[Any], places: Sequence[Any], *, derivative: Derivative) -> Any:
     """Bind the primitive again, over batches: what it does to one example is done to each."""
-    count = derivative.count
     if all(place is None for place in places):
         results = primitive.bind(*operands, derivative=derivative)
         return results, [None] * len(results)
-    axes = [None if d is None else 0 for d in places[:count]]
-    front = [x if d is None and i < count else batching.bdim_at_front(x, d, axis.size)
-             for i, (x, d) in enumerate(zip(operands, places))]
-    named = {} if type(axis.name) is object else {"axis_name": axis.name}  # JAX marks an unnamed axis so
-
-    def over_batch(move: Callable[..., list[Any]]) -> Callable[..., list[Any]]:
-        mapped = jax.vmap(
-            move, in_axes=(axes, 0), axis_size=axis.size, spmd_axis_name=axis.spmd_name, **named
-        )
-        return lambda residuals, given: mapped(list(residuals), list(given))
-
-    batched = dataclasses.replace(
-        derivative,
-        pull=over_batch(derivative.pull),
-        push=lambda _, *given: over_batch(derivative.pushed)(*given),
-        outputs=tuple(unmapped_aval(axis.size, 0, aval) for aval in derivative.outputs),
-    )
-    results = primitive.bind(*front, derivative=batched)
+    count = derivative.count
+    residuals = [x if d is None else front(axis, x, d) for x, d in zip(operands[:count], places)]
+    tangents = [front(axis, x, d) for x, d in zip(operands[count:], places[count:])]
+    batched = over_batch(derivative, axis, places[:count])
+    results = primitive.bind(*residuals, *tangents, derivative=batched)
     return results, [0] * len(results)
+
+
+def front(axis: Any, x: Any, place: int | None) -> Any:
+    """Bring the axis of the batch to the front; repeat what has none."""
+    return batching.bdim_at_front(x, place, axis.size, axis.explicit_mesh_axis)
+
+
+def over_axis(axis: Any, function: Callable[..., Any], axes: Sequence[Any]) -> Callable[..., Any]:
+    """Map a function over the axis of a batch, under the name it has."""
+    named = {} if type(axis.name) is object else {"axis_name": axis.name}  # JAX marks an unnamed axis so
+    mapped: Callable[..., Any] = jax.vmap(
+        function, in_axes=tuple(axes), axis_size=axis.size, spmd_axis_name=axis.spmd_name, **named
+    )
+    return mapped
+
+
+def over_batch(derivative: Derivative, axis: Any, places: Sequence[Any]) -> Derivative:
+    """Make the derivative of a batch of runs, whose residuals have the batch at the front, or nowhere."""
+    axes = [None if place is None else 0 for place in places]
+
+    def mapped(move: Move) -> Move:
+        each = over_axis(axis, move, [axes, 0])
+        return lambda residuals, given: each(list(residuals), list(given))
+
+    def push(batched: Derivative, residuals: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:
+        one = dataclasses.replace(derivative, moving=batched.moving, count=batched.count)
+        return mapped(one.pushed)(residuals, tangents)
+
+    types = tuple(
+        unmapped_aval(axis.size, 0, kind, axis.explicit_mesh_axis) for kind in derivative.outputs
+    )
+    return dataclasses.replace(derivative, pull=mapped(derivative.pull), push=push, outputs=types)
 
 
 ad.primitive_jvps[primitive] = _jvp

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 
 
 def axes_of(kind: Any) -> frozenset[str]:
@@ -25,10 +26,15 @@ def aligned(values: Sequence[Any]) -> list[Any]:
     return [_spread(value, every) for value in values] if every else list(values)
 
 
-def like(value: Any, other: Any) -> Any:
-    """Make a value vary as another does, of which the type is known."""
-    axes = axes_of(other.aval) if value is not None and hasattr(other, "aval") else frozenset()
+def like(value: Any, kind: Any) -> Any:
+    """Make a value vary as values of a type do."""
+    axes = axes_of(kind)
     return _spread(value, axes) if axes else value
+
+
+def zeros(kind: Any) -> Any:
+    """Make zeros of a type."""
+    return _spread(jnp.zeros(kind.shape, kind.dtype), axes_of(kind))
 
 
 def _spread(value: Any, axes: frozenset[str]) -> Any:
