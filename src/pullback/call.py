@@ -19,6 +19,9 @@ from pullback.hosts.base import Cotangents, Host, Operation, Pullback, Tensor
 from pullback.rule import Intent, Rule
 
 
+_NONE: dict[str, Any] = {}
+
+
 class Slot:
     """The place of one argument: its name, its structure, and where its tensors are in the flat list."""
 
@@ -189,10 +192,16 @@ class Call:
     def forward(self, tensors: Sequence[Tensor]) -> tuple[list[Tensor], Pullback]:
         """Run the body; keep of its outputs only what the pullback needs."""
         host, rule = self.host, self.rule
-        args, kwargs = self.arguments(tensors)
-        result = host.run(rule.body, args, kwargs, rule.where)
+        if self.flat:
+            result = host.run(rule.body, tensors, _NONE, rule.where)
+        else:
+            args, kwargs = self.arguments(tensors)
+            result = host.run(rule.body, args, kwargs, rule.where)
         outputs, grad = contract.split(result, rule)
         if host.is_tensor(outputs):
+            if host.differentiable(outputs) and contract.takes_one(grad):  # nearly every call ends here
+                self.output_tree, self.statics = None, contract.ONE
+                return [outputs], CallPullback(self, tensors, grad, "whole", [host.outline(outputs)])
             leaves, self.output_tree = [outputs], None
         else:
             leaves, self.output_tree = tree.flatten(outputs)
@@ -235,6 +244,8 @@ class Call:
 
     def result(self, outputs: Sequence[Tensor]) -> Any:
         """Give the caller the structure that the body returned, with the recorded outputs in it."""
+        if self.statics is contract.ONE and self.output_tree is None:
+            return outputs[0]
         recorded = iter(outputs)
         leaves = [next(recorded) if static is contract.TENSOR else static for static in self.statics]
         return tree.unflatten(self.output_tree, leaves)

@@ -12,6 +12,7 @@ import ast
 import inspect
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from pullback import hosts, tree
@@ -63,7 +64,7 @@ class _Static:
 
 
 TENSOR = _Static()
-_ONE = [TENSOR]
+ONE = [TENSOR]  # the statics of a lone tensor
 
 
 def tensor_outputs(
@@ -73,7 +74,7 @@ def tensor_outputs(
     statics: list[Any] = []
     tensors: list[Tensor] = []
     if len(leaves) == 1 and host.is_tensor(leaves[0]) and host.differentiable(leaves[0]):
-        return _ONE, list(leaves)
+        return ONE, list(leaves)
     for leaf in leaves:
         role = hosts.role(type(leaf))
         if role is host or role is Role.ARRAY or role is Role.NUMBER:
@@ -111,13 +112,21 @@ class _Accepts(NamedTuple):
 
 def accepts(function: Callable[..., Any]) -> _Accepts:
     """Tell how many positional arguments a function takes, and whether it takes `variables=`."""
-    code = getattr(function, "__code__", None)
-    if code is None or (function.__dict__ and hasattr(function, "__wrapped__")):
-        return _accepts_by_signature(function)
+    if type(function) is not FunctionType or (function.__dict__ and hasattr(function, "__wrapped__")):
+        return _accepts_by_signature(function)  # a bound method has the code of its function, `self` in it
+    code = function.__code__
     known = _known.get(id(code))  # a code object is hashed by its whole content: its id is enough
     if known is None:
         known = _known[id(code)] = (code, _accepts_by_code(code, len(function.__defaults__ or ())))
     return known[1]
+
+
+def takes_one(grad: Callable[..., Any]) -> bool:
+    """Tell quickly whether a function is known to take one cotangent."""
+    if type(grad) is not FunctionType or grad.__dict__:
+        return False
+    known = _known.get(id(grad.__code__))
+    return known is not None and known[1].least <= 1 <= known[1].most
 
 
 _known: dict[int, tuple[Any, _Accepts]] = {}  # keeps the code alive, so that its id stays its own

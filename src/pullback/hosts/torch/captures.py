@@ -17,6 +17,7 @@ from torch.overrides import TorchFunctionMode
 from pullback.errors import CapturedTensorError
 from pullback.hosts.base import Operation, Pullback
 from pullback.hosts.torch import heard, levels, surroundings
+from pullback.rule import global_names
 
 _TENSOR = torch.Tensor
 # what is computed from a tensor's shape alone, or cuts it off
@@ -43,9 +44,8 @@ def run(operation: Operation, tensors: list[Any]) -> tuple[list[Any], Pullback, 
     known = heard.of(operation)
     if known is not None and not known.reaches:
         outputs, pull = operation.forward(tensors)
-        if known.returns:
-            outputs = [output.detach() for output in outputs]
-        return outputs, pull, _parameters(operation, tensors, named(operation))
+        outputs = [output.detach() for output in outputs]
+        return outputs, pull, named_parameters(operation, tensors)
     outputs, pull, foreign = _listen(operation, tensors)
     return outputs, pull, _parameters(operation, tensors, foreign)
 
@@ -117,6 +117,39 @@ def _tensors(value: Any) -> Iterator[Any]:
             yield from _tensors(part)
     elif isinstance(value, dict):
         yield from _tensors(list(value.values()))
+
+
+def named_parameters(operation: Operation, tensors: Sequence[Any]) -> list[Any]:
+    """List the parameters in reach by name; refuse any other tensor there that is differentiated."""
+    memo = operation.memo
+    reach = memo.get(_REACH)
+    if reach is None:
+        reach = memo[_REACH] = _reach_of(operation)
+    cells, space, names = reach
+    for cell in cells:
+        try:
+            value = cell.cell_contents
+        except ValueError:  # a cell that is not filled yet
+            continue
+        if isinstance(value, _TENSOR) and value.requires_grad:
+            return _parameters(operation, tensors, named(operation))
+    for name in names:
+        value = space.get(name)
+        if isinstance(value, _TENSOR) and value.requires_grad:
+            return _parameters(operation, tensors, named(operation))
+    return []
+
+
+_REACH = "the cells and globals in reach of the body"
+
+
+def _reach_of(operation: Operation) -> tuple[Any, Any, Any]:
+    """Find where the names in reach stand: looking there is what every recorded call does."""
+    rule = getattr(operation, "rule", None)
+    code = getattr(getattr(rule, "function", None), "__code__", None)
+    if rule is None or code is None:  # a derived operation, or no function of Python's
+        return (), {}, ()
+    return rule.function.__closure__ or (), rule.function.__globals__, global_names(code)
 
 
 def named(operation: Operation) -> list[tuple[str, Any]]:

@@ -6,6 +6,7 @@ The key is the id of the code, which is kept beside the answer and so stays its 
 from __future__ import annotations
 
 import dataclasses
+import functools
 from typing import Any
 
 from pullback.hosts.base import Derived, Operation
@@ -19,6 +20,11 @@ class Heard:
     reaches: bool = False  # it takes tensors that are neither arguments nor in reach by name
     returns: bool = False  # it returns a tensor that it did not compute
     random: bool = False
+
+    @functools.cached_property
+    def plain(self) -> bool:
+        """Tell whether there is nothing to listen to, and nothing to copy."""
+        return not (self.reaches or self.returns)
 
 
 _known: dict[int, Heard] = {}

@@ -75,7 +75,7 @@ def left() -> Iterator[None]:
 def is_followed(tensor: Any) -> bool:
     """Tell whether anybody differentiates a tensor, at any level."""
     while True:
-        if tensor.requires_grad or _functorch.is_gradtrackingtensor(tensor):
+        if tensor.requires_grad or (pushing() and forward_ad.unpack_dual(tensor).tangent is not None):
             return True
         if not _functorch.is_functorch_wrapped_tensor(tensor):
             return False

@@ -11,7 +11,9 @@ from pullback.hosts.base import Cotangents, Derived, Operation, Pullback, second
 def following(operation: Operation, tensors: list[Any], cotangents: list[Any], got: Cotangents) -> list[Any]:
     """Refuse the next derivative, give it the user's `gradgrad`, or leave it to PyTorch."""
     if operation.order == 1:
-        return _laid(got.inputs, operation.host.apply(_Last(operation, got.inputs), tensors + cotangents))
+        results = [cotangent for cotangent in got.inputs if cotangent is not None]
+        last = _Last(operation, len(results))
+        return _laid(got.inputs, operation.host.apply(last, results + tensors + cotangents))
     if got.second is None:
         return got.inputs
     return _laid(got.inputs, operation.host.apply(operation.second(len(cotangents)), tensors + cotangents))
@@ -23,18 +25,17 @@ def _laid(inputs: Sequence[Any], given: Sequence[Any]) -> list[Any]:
 
 
 class _Last(Derived):
-    """Cotangents that have no derivative: (tensors, cotangents) ↦ cotangents, already computed."""
+    """Cotangents that have no derivative, also where the body cut them off: (results, sources) ↦ results."""
 
-    def __init__(self, operation: Operation, results: Sequence[Any]) -> None:
+    def __init__(self, operation: Operation, count: int) -> None:
         super().__init__(operation)
         self.operation = operation
         self.identity = _Last
         self.has_pushforward = True
-        self.results = [result for result in results if result is not None]
+        self.count = count
 
     def forward(self, tensors: Sequence[Any]) -> tuple[list[Any], Pullback]:
-        # Cut off: a derivative must come through here, and not past it.
-        return [result.detach() for result in self.results], _Refusing(self.operation)
+        return list(tensors[: self.count]), _Refusing(self.operation)
 
     def pushforward(self, tensors: Sequence[Any], tangents: Sequence[Any]) -> list[Any] | None:
         raise second_order_refused(self.operation)

@@ -13,6 +13,8 @@ def fresh(outputs: Sequence[Any], inputs: Sequence[Any]) -> list[Any]:
     taken for the result of two operations. An input that is returned as it is becomes a view by itself, and
     changing that in place is an error.
     """
+    if len(outputs) == 1 and not outputs[0].requires_grad:
+        return list(outputs)
     seen: list[Any] = []
     for output in outputs:
         if any(output is other for other in seen):
@@ -24,8 +26,9 @@ def fresh(outputs: Sequence[Any], inputs: Sequence[Any]) -> list[Any]:
 
 
 def apart(outputs: Sequence[Any], inputs: Sequence[Any]) -> list[Any]:
-    """Copy the inputs among the outputs too, for transforms, which cannot tell them apart."""
+    """Copy the outputs that are inputs, or stand twice: for transforms, which cannot tell them apart."""
     made: list[Any] = []
-    for output in fresh(outputs, inputs):
-        made.append(output.clone() if any(output is x for x in inputs) else output)
+    for output in outputs:
+        known = any(output is other for other in (*inputs, *made))
+        made.append(output.clone() if known else output)
     return made

@@ -11,51 +11,82 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable, Sequence
-from types import CellType, CodeType, FunctionType
+from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any
 
 import torch
 
+from pullback import contract
 from pullback.call import CallPullback
 from pullback.hosts.base import Operation, Pullback
+from pullback.rule import Rule
 
 _TENSOR = torch.Tensor
+_NONE: dict[str, Any] = {}
 Rebuild = Callable[[Sequence[Any]], Any]
 
 
 class Kept:
     """The pullback of one call without its tensors."""
 
-    __slots__ = ("_pull", "_rebuild", "_watched", "operation")
+    __slots__ = ("_pull", "_rebuild", "_watched", "operation", "quick")
 
-    def __init__(self, operation: Operation, pull: Pullback) -> None:
-        self.operation = operation
-        self._pull = pull
-        self._rebuild: Rebuild | None = None
-        self._watched: list[tuple[Any, int]] = []
+    _rebuild: Rebuild | None
+    _watched: Sequence[tuple[Any, int]]
+    quick: bool  # whether `grad` takes one cotangent and gives one per input, with nothing around it
 
     def take(self, inputs: Sequence[Any], outputs: list[Any]) -> list[Any]:
-        """Take the tensors out of the pullback: those that are not inputs, to be saved behind them."""
+        """Take the tensors out of the pullback: the inputs, and behind them those that `grad` keeps."""
         pull = self._pull
         saved = list(inputs)
+        self._rebuild, self._watched, self.quick = None, (), False
         if type(pull) is CallPullback:
-            self._rebuild = _Taker(saved, pull.call.rule.function).function(pull.grad)
-        self.empty()
-        for i, output in enumerate(outputs):
-            # Three know it here: the list, this loop and the question. Anybody else keeps it for later.
+            call = pull.call
+            rebuild = self._rebuild = _taken(pull.grad, saved, call.rule)
+            if rebuild is not None:
+                self.quick = call.flat and call.output_tree is None and call.count == len(inputs)
+                pull.grad = None  # type: ignore[assignment]
+            pull.tensors = call.tensors = ()
+        elif hasattr(pull, "rebind"):
+            pull.rebind(())
+        for i in range(len(outputs)):
+            output = outputs[i]
+            # Three know it here: the list, this line and the question. Anybody else keeps it for later.
             if sys.getrefcount(output) > 3 and not any(output is t for t in saved):
-                self._watched.append((output, output._version))
+                self._watched = [*self._watched, (output, output._version)]
                 outputs[i] = output.detach()
-        return saved[len(inputs) :]
+                self.quick = False
+        return saved
 
-    def empty(self) -> None:
-        """Let go of the tensors."""
-        _rebind(self._pull, ())
-        if self._rebuild is not None:
-            self._pull.grad = None  # type: ignore[attr-defined]
+    def quickly(self, saved: Sequence[Any], cotangent: Any) -> Sequence[Any]:
+        """Run a quick `grad`: what it gives is, nearly always, as it should be."""
+        call = self._pull.call
+        host = call.host
+        grad = self._rebuild(saved)  # type: ignore[misc]
+        returned = host.run(grad, (cotangent,), _NONE, call.rule.where)
+        given = returned if type(returned) is tuple else (returned,)
+        if len(given) == call.count and host.fit(given, saved):
+            return given
+        return contract.settle(returned, call, saved[: call.count], (), grad).inputs
 
     def refilled(self, saved: Sequence[Any], count: int) -> Pullback:
         """Give the pullback with its tensors in place."""
+        if self._watched:
+            self._require_unchanged()
+        pull = self._pull
+        if type(pull) is CallPullback:  # a new one: two threads may go through a graph at once
+            grad = pull.grad if self._rebuild is None else self._rebuild(saved)
+            return CallPullback(pull.call, saved[:count], grad, pull.spread, pull.outlines)
+        if hasattr(pull, "rebind"):
+            pull.rebind(saved[:count])
+        return pull  # type: ignore[no-any-return]
+
+    def release(self) -> None:
+        """Let go of the tensors again."""
+        if hasattr(self._pull, "rebind"):
+            self._pull.rebind(())
+
+    def _require_unchanged(self) -> None:
         for tensor, version in self._watched:
             if tensor._version != version:
                 raise RuntimeError(
@@ -63,24 +94,40 @@ class Kept:
                     "modified by an inplace operation: an output that `grad` keeps, of shape "
                     f"{tuple(tensor.shape)}, is at version {tensor._version}; expected version {version} instead"
                 )
-        pull = self._pull
-        if self._rebuild is not None:
-            pull.grad = self._rebuild(saved)  # type: ignore[attr-defined]
-        _rebind(pull, saved[:count])
-        return pull
-
-
-def _rebind(pull: Any, tensors: Sequence[Any]) -> None:
-    """Hand the tensors of the call to the pullback, or take them away."""
-    if type(pull) is CallPullback:
-        pull.tensors = pull.call.tensors = tensors
-    else:
-        rebind = getattr(pull, "rebind", None)
-        if rebind is not None:
-            rebind(tensors)
 
 
 # ── closures ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+_SIMPLE = frozenset((int, float, bool, str, type(None), type, ModuleType))
+
+
+def _taken(grad: Any, saved: list[Any], rule: Rule) -> Rebuild | None:
+    """Take a `grad` apart: quickly if all that its cells hold is tensors and constants."""
+    closure = getattr(grad, "__closure__", None)
+    if closure is None or type(grad) is not FunctionType or getattr(rule.function, "__closure__", None):
+        return _Taker(saved, rule.function).function(grad)
+    recipes: list[Any] = []
+    hollow = False
+    for cell in closure:
+        try:
+            content = cell.cell_contents
+        except ValueError:  # not filled
+            content = None
+        if isinstance(content, _TENSOR):
+            hollow = True
+            for i, known in enumerate(saved):
+                if known is content:
+                    recipes.append(i)
+                    break
+            else:
+                recipes.append(len(saved))
+                saved.append(content)
+        elif type(content) in _SIMPLE:
+            recipes.append(cell)
+        else:
+            return _Taker(saved, rule.function).function(grad)
+    return _Closure(grad, recipes) if hollow else None
 
 
 class _Taker:
@@ -173,15 +220,17 @@ class _Taker:
 class _Closure:
     """A function whose cells are filled from saved tensors."""
 
-    __slots__ = ("code", "defaults", "keywords", "name", "recipes", "space")
+    __slots__ = ("made_of", "recipes")
 
     def __init__(self, function: FunctionType, recipes: list[Any]) -> None:
-        self.code = function.__code__
-        self.space = function.__globals__
-        self.name = function.__name__
-        self.defaults = function.__defaults__
-        self.keywords = function.__kwdefaults__
         self.recipes = recipes
+        self.made_of = (
+            function.__code__,
+            function.__globals__,
+            function.__name__,
+            function.__defaults__,
+            function.__kwdefaults__,
+        )
 
     def __call__(self, saved: Sequence[Any]) -> FunctionType:
         cells = []
@@ -191,8 +240,10 @@ class _Closure:
             elif type(recipe) is not CellType:
                 recipe = CellType(recipe(saved))
             cells.append(recipe)
-        function = FunctionType(self.code, self.space, self.name, self.defaults, tuple(cells))
-        function.__kwdefaults__ = self.keywords
+        code, space, name, defaults, keywords = self.made_of
+        function = FunctionType(code, space, name, defaults, tuple(cells))
+        if keywords is not None:
+            function.__kwdefaults__ = keywords
         return function
 
 

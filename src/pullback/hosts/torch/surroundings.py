@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
@@ -20,16 +20,19 @@ _DEVICES = ("cpu", "cuda", "xpu", "mps")
 # ── autocast ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
+autocasting: Callable[[], bool] = torch._C._is_any_autocast_enabled
+
+
 def autocast() -> Any:
     """Take note of autocast: nothing where it is off, which is the common case."""
-    if not torch._C._is_any_autocast_enabled():
+    if not autocasting():
         return None
     return [(d, torch.get_autocast_dtype(d)) for d in _DEVICES if torch.is_autocast_enabled(d)]
 
 
 def autocast_as(noted: Any) -> AbstractContextManager[Any]:
     """Run the pullback under the autocast of the body."""
-    if noted is None and not torch._C._is_any_autocast_enabled():
+    if noted is None and not autocasting():
         return _NOTHING
     return _autocast(dict(noted or ()))
 
