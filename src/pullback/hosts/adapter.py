@@ -59,7 +59,8 @@ class Adapter(ABC):
         self.rule: Rule | None = rule if isinstance(rule, Rule) else None
         self.arguments = Arguments(args, kwargs, self.is_input)
         with self.surroundings():
-            self.tensors = [self.cast(self.tensor(leaf)) for leaf in self.arguments.inputs]
+            named = zip(self.arguments.inputs, self.arguments.names(self.signature()))
+            self.tensors = [self.cast(self.tensor(leaf, name)) for leaf, name in named]
             self.parameters = {name: self.cast(value) for name, value in self.weights().items()}
             if not self.tensors and not self.parameters:
                 raise NoTensorError(
@@ -71,8 +72,8 @@ class Adapter(ABC):
     # ── what a host says ─────────────────────────────────────────────────────────────────────────────────
 
     @abstractmethod
-    def tensor(self, leaf: Any) -> Tensor:
-        """Make a tensor of a leaf."""
+    def tensor(self, leaf: Any, name: str = "an output") -> Tensor:
+        """Make a tensor of a leaf; `name` is for an error."""
 
     @abstractmethod
     def array(self, tensor: Tensor) -> Array:

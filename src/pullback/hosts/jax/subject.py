@@ -61,7 +61,7 @@ class JaxAdapter(Adapter):
             return leaves.is_array(leaf)
         return arguments.is_array(leaf) or hasattr(leaf, "__jax_array__")
 
-    def tensor(self, leaf: Any) -> jax.Array:
+    def tensor(self, leaf: Any, name: str = "an output") -> jax.Array:
         return jnp.asarray(leaf)
 
     def output(self, leaf: Any) -> jax.Array | None:

@@ -40,7 +40,7 @@ class TensorFlowAdapter(Adapter):
     def is_input(self, leaf: Any) -> bool:
         return is_array(leaf) or tf.is_tensor(leaf) or is_variable(leaf)
 
-    def tensor(self, leaf: Any) -> tf.Tensor:
+    def tensor(self, leaf: Any, name: str = "an output") -> tf.Tensor:
         return tensor_of(leaf)
 
     def array(self, tensor: Any) -> Array:

@@ -19,7 +19,7 @@ from torch.autograd import forward_ad
 
 from pullback.check.subject import Array, Arrays, Cotangents, Pullback, Subject
 from pullback.hosts import arguments
-from pullback.hosts.adapter import Adapter, Run, Vjp
+from pullback.hosts.adapter import Adapter, How, Run, Vjp, itself
 from pullback.hosts.base import Met
 from pullback.hosts.torch import HOST, bypass, leaves
 from pullback.hosts.torch.export import survives_export
@@ -49,10 +49,10 @@ class TorchAdapter(Adapter):
     def is_input(self, leaf: Any) -> bool:
         return arguments.is_array(leaf) or isinstance(leaf, torch.Tensor) or HOST.owns(type(leaf))
 
-    def tensor(self, leaf: Any) -> Any:
+    def tensor(self, leaf: Any, name: str = "an output") -> Any:
         value = getattr(leaf, "value", leaf) if not isinstance(leaf, (torch.Tensor, np.generic)) else leaf
         if isinstance(value, torch.Tensor):
-            return HOST.tensor(value.detach(), where=self.name, argument="an argument")
+            return HOST.tensor(value.detach(), where=self.name, argument=name)
         return leaves.tensor_of(np.asarray(value)) if arguments.is_array(value) else torch.as_tensor(value)
 
     def output(self, leaf: Any) -> Any:
@@ -104,11 +104,15 @@ class TorchAdapter(Adapter):
 
         return call
 
+    def run(self, how: How = itself) -> Run:
+        run = super().run(how)
+        # A function may work in place on what it is given, but not on a leaf.
+        return lambda sources: run([source.clone() for source in sources])
+
     # ── derivatives ──────────────────────────────────────────────────────────────────────────────────────
 
     def vjp(self, run: Run, sources: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
-        # A function may work in place on what it is given, but not on a leaf.
-        return self.gradient(run([s.clone() for s in sources]), self.among(sources), cotangents)
+        return self.gradient(run(sources), self.among(sources), cotangents)
 
     @staticmethod
     def gradient(
@@ -126,7 +130,7 @@ class TorchAdapter(Adapter):
     ) -> tuple[list[Any], list[Any]]:
         moving = self.among(sources)
         cots = [c.requires_grad_() for c in cotangents]
-        grads = self.gradient(run([s.clone() for s in sources]), moving, cots, create_graph=True)
+        grads = self.gradient(run(sources), moving, cots, create_graph=True)
         _refuse_first_order_only(grads)
         terms = [
             torch.real((w.conj() * g.to_dense()).sum()).to(torch.float64)
@@ -155,7 +159,7 @@ class TorchAdapter(Adapter):
             zeros = [torch.zeros_like(o) for o in outputs]
             basis = torch.eye(y.numel(), dtype=y.dtype, device=y.device).reshape(-1, *y.shape)
             rows = torch.vmap(lambda c, k=k, zeros=zeros: pull((*zeros[:k], c, *zeros[k + 1 :])))(basis)
-            found.append([g.reshape(*y.shape, *g.shape[1:]) for g in rows])
+            found.append([g.reshape((*y.shape, *g.shape[1:])) for g in rows])
         return found
 
     def compiled(self) -> Mapping[str, tuple[Run, Vjp]]:
@@ -169,11 +173,13 @@ class TorchAdapter(Adapter):
     def sharing(self) -> Pullback:
         """Give the pullback on the memory of the arrays themselves, where changes in place are seen."""
 
+        run = super().run()
+
         def pullback(inputs: Arrays, cotangents: Arrays) -> Cotangents:
             with self.surroundings():
                 sources = self.watched([leaves.tensor_of(a) for a in inputs])
                 given = [leaves.tensor_of(c) for c in cotangents]
-                return self.spread(self.gradient(self.run()(sources), self.among(sources), given))
+                return self.spread(self.gradient(run(sources), self.among(sources), given))
 
         return pullback
 
@@ -214,6 +220,8 @@ class TorchAdapter(Adapter):
 
     def signature(self) -> inspect.Signature | None:
         native = self.native()
+        if isinstance(self.function, torch.nn.Module):
+            return inspect.signature(self.function.forward)
         if not isinstance(native, type):
             return super().signature()
         # `ctx` stands before the arguments in the older style
