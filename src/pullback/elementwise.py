@@ -60,7 +60,7 @@ def elementwise(
             "elementwise",
             found=f"it was given a {type(function).__name__} and partials of type {type(partials).__name__}",
             expected="a function, and its partial derivatives: one function or a list of functions",
-            fix="pb.elementwise(tf.sin, tf.cos)",
+            fix="pb.elementwise(sin, cos)",
         )
     rule = Rule(
         body=_body(function, partials, where),

@@ -31,7 +31,7 @@ def map_gradient(x: Any, fn: Any) -> Any:
 
     Do not use it for what has a name: scale, reverse, clip, finite.
     """
-    require_functions("map_gradient", "pb.map_gradient(x, tf.sign)", fn=fn)
+    require_functions("map_gradient", "pb.map_gradient(x, sign)", fn=fn)
     host = hosts.of(x)
 
     def grad(dy: Any) -> Any:

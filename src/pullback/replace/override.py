@@ -60,7 +60,7 @@ def override(target: Any, gradients: Mapping[Any, Function] | None = None) -> An
             found=f"it was given a {type(target).__name__}"
             + ("" if gradients is None else f" and gradients of type {type(gradients).__name__}"),
             expected="a function or model and the gradients by kind, or the gradients alone",
-            fix="pb.override(model, {tf.nn.relu: guided})",
+            fix="pb.override(model, {relu: guided})",
         )
     for kind, gradient in chosen.items():
         if not callable(gradient):
@@ -87,7 +87,7 @@ def _host(target: Any, gradients: Mapping[Any, Function]) -> Host:
             "override",
             found=f"the kinds {', '.join(map(repr, gradients))}, and no word of which framework they are of",
             expected="a kind that is a function of a framework, or one framework in the program",
-            fix="pb.override(model, {tf.nn.relu: guided})",
+            fix="pb.override(model, {relu: guided})",
         )
     return known[0]
 
