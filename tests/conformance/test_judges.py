@@ -1,8 +1,11 @@
-"""Outside judges on every rule: PyTorch's `gradcheck`, `gradgradcheck` and `opcheck`, JAX's `check_grads`.
+"""Outside judges on every rule: PyTorch's `gradcheck` and `gradgradcheck`, JAX's `check_grads`.
 
 They compare a gradient with differences of the same function. So a rule that claims to be the derivative is
-judged as it is; one that claims to be that of another function has the values of that function put in place of
-its own, and keeps its gradient; one that differs on purpose claims nothing that could be judged.
+judged as it is; one that claims to be that of another function has the values of that function put in place
+of its own, and keeps its gradient; one that differs on purpose claims nothing that could be judged.
+
+`opcheck` judges operators of `torch.library`. A rule is none: it is recorded by autograd, and inlined by
+`torch.compile`. So it has nothing to judge here.
 """
 
 from __future__ import annotations

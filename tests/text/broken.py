@@ -542,7 +542,7 @@ DIFFERENTIATED = [
     "forward-mode",
 ]
 
-# what cannot go wrong elsewhere: JAX has no variables and no sparse arrays, and a random key may be an argument;
+# what cannot go wrong elsewhere: JAX has no variables, no sparse arrays, and takes a random key as argument;
 # PyTorch lifts parameters, has hardly a dtype without arithmetic, and takes any function for an operation
 IMPOSSIBLE = {
     "jax": ["captured-variable", "vector-condition", "unsupported-input", "unsupported-input-dtype"],
