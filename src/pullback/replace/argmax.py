@@ -41,7 +41,7 @@ def argmax_one_hot(x: Any, *, axis: int = -1, like: str = "softmax", temperature
         >>> pb.argmax_one_hot(tf.constant([[1.0, 3.0, 2.0]])).numpy().tolist()
         [[0.0, 1.0, 0.0]]
 
-    Do not use it to predict a class: `tf.argmax` needs no gradient.
+    Do not use it to predict a class: an argmax needs no gradient.
     """
     require_word("argmax_one_hot", "like", like, _LIKE)
     require_number("argmax_one_hot", "temperature", temperature, least=0, above=True, fix="temperature=1.0")

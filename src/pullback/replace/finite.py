@@ -45,12 +45,13 @@ rule_function: Function = _finite
 def finite_gradient(x: Any, *, counter: Any = None, label: str = "") -> Any:
     """Set NaN and infinities in the gradient of a value to zero, and count them.
 
-    Without a counter a line on stderr tells how many there were, in eager mode only: a graph that may be
+    Without a counter a line on stderr tells how many there were, in eager mode only: a program that may be
     compiled cannot print. Second order: derived, that of the cleaned gradient. Forward mode: refused.
 
     Args:
         x: The value. It is returned as it is.
-        counter: A variable of an integer dtype, to which the number of replaced elements is added.
+        counter: What the number of replaced elements is added to: a `tf.Variable` or a tensor of PyTorch, of
+            an integer dtype; on JAX, which has no variables, an integer array of NumPy with one element.
         label: What to call the value in the line on stderr.
 
     Example:

@@ -99,7 +99,7 @@ def sign(x: Any, *, slope: str = "straight_through", sharpness: Any = None) -> A
         >>> pb.sign(tf.constant([-2.0, 0.5]), sharpness=1.0).numpy().tolist()
         [-1.0, 1.0]
 
-    Do not use it for the sign inside a formula: there the derivative is zero, and `tf.sign` has it.
+    Do not use it for the sign inside a formula: there the derivative is zero, as the framework's own has it.
     """
     xp = _arrays(x, "sign")
     k = _chosen("sign", slope, sharpness)

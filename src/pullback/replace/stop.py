@@ -46,9 +46,10 @@ def stop_gradient(x: Any, *, reason: str = "") -> Any:
 def forbid_gradient(x: Any, *, reason: str = "") -> Any:
     """Make it an error to differentiate through a value.
 
-    Differentiated in eager mode, or by a tape in the same `tf.function`, it raises. A tape outside a
+    Differentiated eagerly, or while a derivative is traced, it raises. In TensorFlow a tape outside a
     `tf.function` cannot know while it is traced, so there the derivative fails when it runs, with the same
-    text; compiled by XLA, which drops assertions, it is NaN. Second order and forward mode: refused.
+    text; compiled by XLA, which drops assertions, it is NaN. `torch.compile` traces the way back with the
+    forward, and raises then. Second order and forward mode: refused.
 
     Args:
         x: The value. It is returned as it is.
