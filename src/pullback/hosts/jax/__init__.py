@@ -1,7 +1,8 @@
 """The JAX host: eager mode, `jit`, every transformation.
 
-`apply.py` gives an operation its own derivative; this file speaks of single arrays. JAX hands a rule dL/dz for a complex z; rules are written for the
-conjugate of that, as TensorFlow and PyTorch have it, and the conversion is made here.
+`apply.py` gives an operation its own derivative; this file speaks of single arrays. JAX hands a rule dL/dz
+for a complex z; rules are written for the conjugate of that, as TensorFlow and PyTorch have it, and the
+conversion is made where a pullback is called.
 """
 
 from __future__ import annotations
@@ -19,7 +20,6 @@ from pullback.hosts.base import Kind, Met, Opener, Operation, Spec, summed_axes
 from pullback.hosts.jax import arrays
 from pullback.hosts.jax.apply import apply
 from pullback.hosts.jax.run import run
-
 
 # Asked several times in every call: what a type and a dtype are is found once.
 _arrays: dict[type, bool] = {}

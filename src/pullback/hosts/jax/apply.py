@@ -49,6 +49,8 @@ def apply(operation: Operation, tensors: list[Any]) -> list[Any]:
     if not traced:
         outputs = operation.forward(tensors)[0]
         return _frozen(operation, tensors) if any(map(is_traced, outputs)) else outputs
+    if captures.named(operation):
+        return _frozen(operation, varying.aligned(tensors))
     differentiated = [tensor.primal for tensor in traced if hasattr(tensor, "primal")]
     if len(differentiated) == len(traced) and not any(map(is_traced, differentiated)):
         try:
@@ -56,8 +58,6 @@ def apply(operation: Operation, tensors: list[Any]) -> list[Any]:
         except jax.errors.UnexpectedTracerError:  # the body reached a traced array
             return _frozen(operation, tensors)
     tensors = varying.aligned(tensors)
-    if captures.named(operation):
-        return _frozen(operation, tensors)
     if len(differentiated) == len(traced):  # the rule is asked at once, and the body for its values never
         return _call(operation, tensors)
     values = jax.make_jaxpr(_outputs_of(operation))(*tensors)
@@ -118,7 +118,8 @@ def _traced(
     try:
         closed = jax.make_jaxpr(trace)(*derivative.outputs)
     except Exception as error:  # said to whoever pulls: JAX asks for derivatives that nobody uses
-        return kept, pushed.refusal(operation, _again(error), derivative.outputs, derivative.floating)
+        refuse = _refuse(error)
+        return kept, dataclasses.replace(derivative, pull=refuse, push=derivative.push or refuse)
 
     def pulled(residuals: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
         results: list[Any] = [None] * len(tensors)
@@ -129,8 +130,11 @@ def _traced(
     return [*kept, *closed.consts], dataclasses.replace(derivative, pull=pulled, jaxpr=closed.jaxpr)
 
 
-def _again(error: Exception) -> Callable[[], Exception]:
-    return lambda: error
+def _refuse(error: Exception) -> Callable[..., Any]:
+    def refuse(*_: Any) -> Any:
+        raise error
+
+    return refuse
 
 
 def _kept(operation: Operation, tensors: list[Any]) -> list[Any]:
@@ -158,7 +162,7 @@ def _outline(
 
     outlines = [None] * len(outputs)  # `run` keeps no output alive
     types = tuple(pushed.tangent_type(outputs[i]) for i in floating)
-    push = forward.given if operation.has_pushforward else forward.derived
+    push = forward.given if operation.has_pushforward else None
     return Derivative(operation, _never, push, types, floating, len(tensors)), run
 
 

@@ -56,7 +56,7 @@ def call(
     differentiate: Differentiate,
     traced: Any = None,
 ) -> list[Any]:
-    """Call a rule by its name, as it then stands in a jaxpr; `traced` is the jaxpr of `evaluate`, if known."""
+    """Call a rule by its name, as it then stands in a jaxpr; `traced` is the jaxpr of `evaluate`."""
     program = Program(evaluate, differentiate, traced)
     outputs: list[Any] = primitive.bind(*operands, name=name, program=program)
     return outputs
@@ -100,9 +100,7 @@ def _batch(axis: Any, operands: Sequence[Any], places: Sequence[Any], *, name: s
             known[:] = [not pushed.is_zero(result) for result in results]
             return outputs, [result for result in results if not pushed.is_zero(result)]
 
-        given = [
-            tangents[i] if axes[i] == 0 else pushed.front(axis, tangents[i], None) for i in moving
-        ]
+        given = [tangents[i] if axes[i] == 0 else pushed.front(axis, tangents[i], None) for i in moving]
         outputs, results = pushed.over_axis(axis, one, [axes, 0])(list(primals), given)
         rest = iter(results)
         return outputs, [

@@ -1,24 +1,26 @@
 """Forward mode: the user's pushforward, or the transpose of a linear pullback.
 
 The transpose of a map that is not linear is a plausible wrong number. JAX refuses to transpose most of these
-by itself; what it lets pass, a constant that is added, and what it cannot read, a rule inside the pullback, is
-measured, at the residuals of the call or at random ones while a program is traced. What was found is
+by itself; what it lets pass, a constant that is added, and what it cannot read, a rule inside the pullback,
+is measured, at the residuals of the call or at random ones while a program is traced. What was found is
 remembered on the rule.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from pullback.errors import ForwardModeError, PullbackError
-from pullback.hosts.base import Operation
+from pullback.errors import CotangentShapeError, ForwardModeError, PullbackError
+from pullback.hosts.base import Operation, show_shape
 from pullback.hosts.jax import varying
-from pullback.hosts.jax.pushed import Derivative
+
+if TYPE_CHECKING:
+    from pullback.hosts.jax.pushed import Derivative
 
 _SCALES = (1e-3, 1.0, 1e3)  # a clip is linear for small cotangents, a rounding for large ones
 _TOLERANCE = {"float16": 2e-2, "bfloat16": 1e-1, "float64": 1e-9, "complex128": 1e-9}
@@ -33,11 +35,20 @@ def given(derivative: Derivative, residuals: Sequence[Any], tangents: Sequence[A
     full = [moved[i] if i in moved else host.zeros(host.outline(x)) for i, x in enumerate(tensors)]
     outputs = operation.pushforward(tensors, full)
     assert outputs is not None
-    kept = [outputs[i] for i in derivative.floating]
-    return [jnp.asarray(t).astype(kind.dtype) for t, kind in zip(kept, derivative.outputs)]
+    kept = [jnp.asarray(outputs[i]) for i in derivative.floating]
+    for tangent, kind in zip(kept, derivative.outputs):
+        if tangent.shape != kind.shape:
+            raise CotangentShapeError.about(
+                operation.where,
+                found=f"the pushforward returned shape {show_shape(tangent.shape)} for an output of shape "
+                f"{show_shape(kind.shape)}",
+                expected="a tangent of its output's shape",
+                fix=f"return a tangent of shape {show_shape(kind.shape)}",
+            )
+    return [tangent.astype(kind.dtype) for tangent, kind in zip(kept, derivative.outputs)]
 
 
-def derived(derivative: Derivative, residuals: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:
+def transposed(derivative: Derivative, residuals: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:
     """Push by the transpose of the pullback."""
     places: list[int] = []
 

@@ -1,7 +1,7 @@
 """Kinds of operations, as users name them in an override, and as they stand in a jaxpr.
 
-A kind is the name of a primitive (`tanh`), or of a function that JAX keeps whole (`relu`): a jitted one, or one
-with a derivative of its own. A function of JAX stands for the one thing it is traced to.
+A kind is the name of a primitive (`tanh`), or of a function that JAX keeps whole (`relu`): a jitted one, or
+one with a derivative of its own. A function of JAX stands for the one thing it is traced to.
 """
 
 from __future__ import annotations
@@ -16,7 +16,15 @@ from jax.extend.core import Primitive
 from pullback.errors import OverrideError
 
 _OURS = "pullback_called"  # the primitive of a rule of this library
-_KEPT_WHOLE = (_OURS, "jit", "pjit", "custom_jvp_call", "custom_vjp_call", "custom_vjp_call_jaxpr", "closed_call")
+_KEPT_WHOLE = (
+    _OURS,
+    "jit",
+    "pjit",
+    "custom_jvp_call",
+    "custom_vjp_call",
+    "custom_vjp_call_jaxpr",
+    "closed_call",
+)
 
 
 def name(kind: Any) -> str:

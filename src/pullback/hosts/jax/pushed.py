@@ -1,9 +1,9 @@
 """The primitive `pushed`: the derivative of one run of a rule, as a linear map that JAX can transform.
 
-It takes residuals and tangents of the inputs to tangents of the outputs. Its transpose is the user's pullback,
-called as it stands, so reverse mode asks nothing of it. Its value is the user's pushforward, or the transpose
-of the pullback, so forward mode asks that it be linear. Whatever JAX does to a program between the two, a
-loop, a branch, a batch, moves the primitive along and leaves the choice open.
+It takes residuals and tangents of the inputs to tangents of the outputs. Its transpose is the user's
+pullback, called as it stands, so reverse mode asks nothing of it. Its value is the user's pushforward, or the
+transpose of the pullback, so forward mode asks that it be linear. Whatever JAX does to a program between the
+two, a loop, a branch, a batch, moves the primitive along and leaves the choice open.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from jax.extend.core import Primitive, unmapped_aval
 from jax.interpreters import ad, batching, mlir
 
 from pullback.hosts.base import Operation
-from pullback.hosts.jax import order, varying
+from pullback.hosts.jax import forward, order, varying
 
 Move = Callable[[Sequence[Any], Sequence[Any]], list[Any]]
 
@@ -27,13 +27,13 @@ Move = Callable[[Sequence[Any], Sequence[Any]], list[Any]]
 class Derivative:
     """The derivative of one run, in JAX's convention for complex numbers.
 
-    `pull` takes residuals and a cotangent per floating output to a cotangent, or None, per input; `push` takes
-    residuals and a tangent per moving input to a tangent per floating output.
+    `pull` takes residuals and a cotangent per floating output to a cotangent, or None, per input; `push`
+    takes residuals and a tangent per moving input to a tangent per floating output.
     """
 
     operation: Operation
     pull: Move
-    push: Callable[[Derivative, Sequence[Any], Sequence[Any]], list[Any]]
+    push: Callable[[Derivative, Sequence[Any], Sequence[Any]], list[Any]] | None  # None: by the transpose
     outputs: tuple[Any, ...]  # the types of the tangents of the floating outputs
     floating: tuple[int, ...] = ()  # which outputs these are
     inputs: int = 0  # how many inputs there are
@@ -42,7 +42,8 @@ class Derivative:
     jaxpr: Any = None  # of a pullback that was traced
 
     def pushed(self, residuals: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:
-        return self.push(self, list(map(array, residuals)), list(map(array, tangents)))
+        push = forward.transposed if self.push is None else self.push
+        return push(self, list(map(array, residuals)), list(map(array, tangents)))
 
     def pulled(self, residuals: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
         got = self.pull(list(map(array, residuals)), list(map(array, cotangents)))
@@ -81,7 +82,7 @@ def is_zero(tangent: Any) -> bool:
 
 def moves(tangent: Any) -> bool:
     """Tell whether something is a tangent of a floating or complex value, and not a zero."""
-    return type(tangent) is not ad.Zero and tangent.dtype != jax.dtypes.float0
+    return type(tangent) is not ad.Zero and getattr(tangent, "dtype", None) != jax.dtypes.float0
 
 
 def tangent_type(value: Any) -> Any:
@@ -145,19 +146,49 @@ def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, derivative: Derivat
         results = primitive.bind(*primals[:count], *linear, derivative=derivative)
     moving = [i for i in range(count) if type(tangents[i]) is not ad.Zero]
     if moving:
-        residuals, values = list(primals[:count]), [tangents[i] for i in moving]
-
-        def evaluate(*moved: Any) -> list[Any]:
-            for i, residual in zip(moving, moved):
-                residuals[i] = residual
-            return derivative.pushed(residuals, primals[count:])
-
+        values = [tangents[i] for i in moving]
         if derivative.operation.order == 1:
             moved = order.refused(derivative.operation, derivative.outputs, values)
         else:
-            moved = jax.jvp(evaluate, [primals[i] for i in moving], values)[1]
+            moved = _along(derivative, primals[:count], moving, values, primals[count:])
         results = [ad.add_tangents(a, b) for a, b in zip(results, moved)]
     return outputs, results
+
+
+def _along(
+    derivative: Derivative,
+    residuals: Sequence[Any],
+    moving: Sequence[int],
+    values: Sequence[Any],
+    tangents: Sequence[Any],
+) -> list[Any]:
+    """Differentiate what is pushed along a change of the residuals.
+
+    That of a transpose is the transpose of the pullback's own, which knows a second order that was given.
+    """
+
+    def change(move: Move, given: Sequence[Any]) -> Move:
+        def changed(residuals: Sequence[Any], others: Sequence[Any]) -> list[Any]:
+            def run(*moved: Any) -> list[Any]:
+                full = list(residuals)
+                for i, residual in zip(moving, moved):
+                    full[i] = residual
+                return move(full, others)
+
+            changed: list[Any] = jax.jvp(run, [residuals[i] for i in moving], list(given))[1]
+            return changed
+
+        return changed
+
+    if derivative.push is not None:
+        return change(derivative.pushed, values)(residuals, tangents)
+    # The change is handed on as a residual: while the map is judged, numbers stand for it.
+    count = len(residuals)
+
+    def pull(residuals: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
+        return change(derivative.pull, residuals[count:])(residuals[:count], cotangents)
+
+    return dataclasses.replace(derivative, pull=pull).pushed([*residuals, *values], tangents)
 
 
 def _batch(axis: Any, operands: Sequence[Any], places: Sequence[Any], *, derivative: Derivative) -> Any:
@@ -199,10 +230,9 @@ def over_batch(derivative: Derivative, axis: Any, places: Sequence[Any]) -> Deri
         one = dataclasses.replace(derivative, moving=batched.moving, count=batched.count)
         return mapped(one.pushed)(residuals, tangents)
 
-    types = tuple(
-        unmapped_aval(axis.size, 0, kind, axis.explicit_mesh_axis) for kind in derivative.outputs
-    )
-    return dataclasses.replace(derivative, pull=mapped(derivative.pull), push=push, outputs=types)
+    given = None if derivative.push is None else push
+    types = tuple(unmapped_aval(axis.size, 0, kind, axis.explicit_mesh_axis) for kind in derivative.outputs)
+    return dataclasses.replace(derivative, pull=mapped(derivative.pull), push=given, outputs=types)
 
 
 ad.primitive_jvps[primitive] = _jvp

@@ -29,8 +29,9 @@ def _condition(where: str, which: str, traced: bool) -> VectorConditionError:
         where,
         found=f"`if`, `while` or `jax.lax.cond` was given a condition {which}",
         expected="one bool",
-        why="JAX runs the function once, for all values" if traced else
-        "a branch is taken for the whole tensor, not element by element",
+        why="JAX runs the function once, for all values"
+        if traced
+        else "a branch is taken for the whole tensor, not element by element",
         fix="y = jnp.where(condition, a, b)   # or "
         + ("jax.lax.cond(condition, …)" if traced else "reduce it: jnp.all(condition)"),
     )
