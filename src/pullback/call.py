@@ -18,7 +18,6 @@ from pullback.hosts import Role
 from pullback.hosts.base import Cotangents, Host, Operation, Pullback, Tensor
 from pullback.rule import Intent, Rule
 
-
 _NONE: dict[str, Any] = {}
 
 

@@ -143,9 +143,16 @@ def _named(value: Any, depth: int) -> set[str]:
         place = value.__name__
     else:
         place = str(getattr(value, "__module__", None) or "")
+    # a method of a built-in class has no module of its own, and an object may be of a class derived from one
+    classes = [
+        getattr(value, "__objclass__", None),
+        *(value if isinstance(value, type) else type(value)).__mro__,
+    ]
+    for name in (place, *(str(getattr(kind, "__module__", "")) for kind in classes)):
+        root = name.partition(".")[0]
+        if root in _ROOTS:
+            return {_ROOTS[root]}
     root = place.partition(".")[0]
-    if root in _ROOTS:
-        return {_ROOTS[root]}
     rule = getattr(value, "rule", None)
     function = rule.function if isinstance(rule, Rule) else value
     function = getattr(function, "__func__", function)

@@ -70,8 +70,7 @@ def test_a_changed_output_that_is_kept_is_an_error(f):
     x = leaf(1.0, 2.0)
     y = f(x)
     with pytest.raises(RuntimeError, match="inplace"):
-        y.add_(1)
-        y.sum().backward()
+        y.add_(1).sum().backward()
 
 
 @pytest.mark.parametrize("f", [exp, through_a_view, kept_by_an_object])
@@ -110,8 +109,7 @@ def test_a_view_of_the_input_can_be_returned():
     assert x.grad.tolist() == [[0, 3], [0, 3]]
     y = second_column(x * 1)
     with pytest.raises(RuntimeError, match="inplace"):
-        y.add_(1)
-        y.sum().backward()
+        y.add_(1).sum().backward()
 
 
 def test_a_change_between_the_first_and_the_second_derivative_is_an_error():

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
+from torch.autograd import forward_ad
 
 from pullback.errors import UnsupportedInputError, VectorConditionError
 from pullback.hosts.base import Kind, Met, Opener, Operation, Spec, summed_axes
@@ -130,7 +131,9 @@ class TorchHost:
         try:
             return function(*args, **kwargs)
         except RuntimeError as error:
-            if not any(text in str(error) for text in _VECTOR) or type(error).__module__.startswith("pullback."):
+            if not any(text in str(error) for text in _VECTOR) or type(error).__module__.startswith(
+                "pullback."
+            ):
                 raise
             raise VectorConditionError.about(
                 where,
@@ -144,7 +147,7 @@ class TorchHost:
         if self.bypassed is not None:
             self.bypassed.append(Met(operation.name, operation.intent))
             return operation.forward(tensors)[0]
-        if levels.transforming() or levels.pushing():
+        if levels.transforming() or forward_ad._current_level >= 0:
             return transforms.handed(operation, tensors)
         return eager.apply(operation, tensors)
 

@@ -44,7 +44,8 @@ def run(operation: Operation, tensors: list[Any]) -> tuple[list[Any], Pullback, 
     known = heard.of(operation)
     if known is not None and not known.reaches:
         outputs, pull = operation.forward(tensors)
-        outputs = [output.detach() for output in outputs]
+        if known.returns:
+            outputs = [output.detach() for output in outputs]
         return outputs, pull, named_parameters(operation, tensors)
     outputs, pull, foreign = _listen(operation, tensors)
     return outputs, pull, _parameters(operation, tensors, foreign)
@@ -59,9 +60,7 @@ def found(operation: Operation, tensors: list[Any]) -> tuple[list[tuple[str, Any
     return _others(foreign, tensors), pull
 
 
-def _listen(
-    operation: Operation, tensors: list[Any]
-) -> tuple[list[Any], Pullback, list[tuple[str, Any]]]:
+def _listen(operation: Operation, tensors: list[Any]) -> tuple[list[Any], Pullback, list[tuple[str, Any]]]:
     """Run a body and listen to it: its outputs, its pullback, and the tensors that it captures."""
     states = surroundings.states()
     with Ear(tensors) as ear:
@@ -191,4 +190,3 @@ def refused(operation: Operation, tensor: Any, name: str) -> CapturedTensorError
         fix=f"pass {shown if name else 'it'} as an argument, or {name or '…'}.detach() in the body",
     )
     return error
-

@@ -41,14 +41,12 @@ def _transpose(pull: Pullback, tangents: Sequence[Any]) -> list[Any]:
         rest = iter(cotangents)
         got = pull([next(rest) if _differentiable(zero) else zero for zero in zeros])
         given[:] = [i for i, cotangent in enumerate(got.inputs) if cotangent is not None]
-        # the first is for a pullback that gives None throughout: `vjp` takes no function without an output
-        return torch.zeros_like(cotangents[0]), *(got.inputs[i] for i in given)
+        return tuple(got.inputs[i] for i in given) or (cotangents[0],)
 
     with torch.enable_grad():
-        pushed: Any = ()
-        if moving:
-            outputs, push = torch.func.vjp(pulled, *moving)
-            pushed = push((torch.zeros_like(outputs[0]), *(tangents[i] for i in given)))
+        pull_again = torch.func.vjp(pulled, *moving)[1]
+        # no cotangent at all is no tangent either
+        pushed = pull_again(tuple(tangents[i] for i in given) or (torch.zeros_like(moving[0]),))
     rest = iter(pushed)
     return [next(rest) if _differentiable(zero) else None for zero in zeros]
 

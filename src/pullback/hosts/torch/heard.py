@@ -41,6 +41,12 @@ def of(operation: Operation) -> Heard | None:
     return found
 
 
+def draws(operation: Operation) -> bool:
+    """Tell whether a body is known to draw random numbers."""
+    found = of(operation)
+    return found is not None and found.random
+
+
 def remember(operation: Operation, *, reaches: bool, returns: bool, random: bool) -> None:
     """Remember what was heard of a body."""
     _known[id(operation.identity)] = Heard(operation.identity, reaches, returns, random)

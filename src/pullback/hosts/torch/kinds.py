@@ -1,7 +1,7 @@
 """Kinds of operations and modules, as users name them in an override.
 
-`torch.relu`, `torch.nn.functional.relu`, `Tensor.relu` and `"relu"` are one kind of operation: functions of one
-name. So are an operator and its function: `+` and `torch.add`.
+`torch.relu`, `torch.nn.functional.relu`, `Tensor.relu` and `"relu"` are one kind of operation: functions of
+one name. So are an operator and its function: `+` and `torch.add`.
 """
 
 from __future__ import annotations
@@ -63,7 +63,9 @@ def _is_module(kind: Any) -> bool:
 def _operation(kind: Any) -> str:
     found = operation(kind)
     place = str(getattr(kind, "__module__", None) or getattr(kind, "__qualname__", ""))
-    ours = isinstance(kind, str) or place.startswith(("torch", "_TensorBase", "Tensor", "TensorBase", "_VariableFunctions"))
+    ours = isinstance(kind, str) or place.startswith(
+        ("torch", "_TensorBase", "Tensor", "TensorBase", "_VariableFunctions")
+    )
     if not callable(kind) and not isinstance(kind, str):
         raise _no_operation(kind, "it is nothing that runs")
     if isinstance(kind, type) or not ours or found not in _functions():

@@ -21,7 +21,9 @@ from torch.autograd import forward_ad
 
 transforming: Callable[[], bool] = torch._C._are_functorch_transforms_active
 alive = _functorch.unwrap_if_dead  # what a transform that is over has left wrapped
-traced: Callable[[], int] = torch._C._len_torch_dispatch_stack  # a compiler, or somebody else, sees operations
+traced: Callable[[], int] = (
+    torch._C._len_torch_dispatch_stack
+)  # a compiler, or somebody else, sees operations
 single_level = enable_single_level_autograd_function
 unbatched = _functorch._unwrap_batched
 
@@ -30,12 +32,22 @@ def batch(tensor: Any, level: int) -> Any:
     """Make the examples along the first axis those of a transform."""
     return _functorch._add_batch_dim(tensor, 0, level)
 
+
 GRAD, JVP, VMAP = TransformType.Grad, TransformType.Jvp, TransformType.Vmap
 
 
 def pushing() -> bool:
     """Tell whether tangents are being pushed forward."""
     return forward_ad._current_level >= 0
+
+
+def carrying(tensors: list[Any]) -> bool:
+    """Tell whether any tensor carries a tangent that is being pushed."""
+    return (
+        pushing()
+        and torch._C._is_fwd_grad_enabled()
+        and any(forward_ad.unpack_dual(tensor).tangent is not None for tensor in tensors)
+    )
 
 
 def innermost() -> Any:

@@ -5,10 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from pullback.call import Call
 from pullback.hosts.base import Cotangents, Derived, Operation, Pullback, second_order_refused
+from pullback.second import refuse_variables
 
 
-def following(operation: Operation, tensors: list[Any], cotangents: list[Any], got: Cotangents) -> list[Any]:
+def following(
+    operation: Operation,
+    tensors: list[Any],
+    cotangents: list[Any],
+    got: Cotangents,
+    variables: Sequence[Any] = (),
+) -> list[Any]:
     """Refuse the next derivative, give it the user's `gradgrad`, or leave it to PyTorch."""
     if operation.order == 1:
         results = [cotangent for cotangent in got.inputs if cotangent is not None]
@@ -16,6 +24,8 @@ def following(operation: Operation, tensors: list[Any], cotangents: list[Any], g
         return _laid(got.inputs, operation.host.apply(last, results + tensors + cotangents))
     if got.second is None:
         return got.inputs
+    if variables and isinstance(operation, Call):
+        refuse_variables(operation, variables)
     return _laid(got.inputs, operation.host.apply(operation.second(len(cotangents)), tensors + cotangents))
 
 

@@ -31,6 +31,8 @@ class Kept:
 
     __slots__ = ("_pull", "_rebuild", "_watched", "operation", "quick")
 
+    operation: Operation
+    _pull: Any
     _rebuild: Rebuild | None
     _watched: Sequence[tuple[Any, int]]
     quick: bool  # whether `grad` takes one cotangent and gives one per input, with nothing around it
@@ -79,7 +81,7 @@ class Kept:
             return CallPullback(pull.call, saved[:count], grad, pull.spread, pull.outlines)
         if hasattr(pull, "rebind"):
             pull.rebind(saved[:count])
-        return pull  # type: ignore[no-any-return]
+        return pull
 
     def release(self) -> None:
         """Let go of the tensors again."""
@@ -92,7 +94,7 @@ class Kept:
                 raise RuntimeError(
                     f"{self.operation.where}: one of the variables needed for gradient computation has been "
                     "modified by an inplace operation: an output that `grad` keeps, of shape "
-                    f"{tuple(tensor.shape)}, is at version {tensor._version}; expected version {version} instead"
+                    f"{tuple(tensor.shape)}, is at version {tensor._version}; expected {version} instead"
                 )
 
 

@@ -53,8 +53,7 @@ def _autocast(noted: dict[str, Any]) -> Iterator[None]:
 
 def drawn(operation: Operation) -> Any:
     """Keep the state of the random numbers before a body that is known to draw some."""
-    known = heard.of(operation)
-    return states() if known is not None and known.random else None
+    return states() if heard.draws(operation) else None
 
 
 def states() -> list[Any]:

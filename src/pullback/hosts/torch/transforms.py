@@ -26,7 +26,7 @@ def apply(operation: Operation, tensors: list[Any]) -> list[Any]:
     tensors = [levels.alive(tensor) for tensor in tensors]
     transform = levels.innermost()
     if transform is None:
-        return _pushed(operation, tensors, None) if levels.pushing() else eager.apply(operation, tensors)
+        return (eager.apply_pushing if levels.carrying(tensors) else eager.apply)(operation, tensors)
     kind = transform.key()
     if kind == levels.VMAP:
         size, level = transform.batch_size(), transform.level()
@@ -38,7 +38,9 @@ def apply(operation: Operation, tensors: list[Any]) -> list[Any]:
     if kind == levels.JVP:
         return _pushed(operation, tensors, transform)
     if kind != levels.GRAD:
-        raise NotImplementedError(f"{operation.where}: torch.func.{kind.name.lower()} takes no custom gradient")
+        raise NotImplementedError(
+            f"{operation.where}: torch.func.{kind.name.lower()} takes no custom gradient"
+        )
     with levels.single_level():
         return list(_record(_Level(operation, transform), *tensors))
 
@@ -51,7 +53,10 @@ def _pushed(operation: Operation, tensors: list[Any], transform: Any) -> list[An
     pairs = [forward_ad.unpack_dual(tensor) for tensor in tensors]
     values, tangents = [pair.primal for pair in pairs], [pair.tangent for pair in pairs]
     state = surroundings.drawn(operation)
-    outputs = _outwards(operation, values, transform)
+    level = transform.level()
+    with transform.lower():
+        outputs = apply(operation, levels.unwrapped(values, level))
+    outputs = levels.wrapped(outputs, level)
     if all(tangent is None for tangent in tangents) or not torch._C._is_fwd_grad_enabled():
         return outputs
     with surroundings.redrawn(operation, state):
@@ -60,15 +65,6 @@ def _pushed(operation: Operation, tensors: list[Any], transform: Any) -> list[An
         output if tangent is None else forward_ad.make_dual(output, tangent.to(output.dtype))
         for output, tangent in zip(apart(outputs, values), pushed)
     ]
-
-
-def _outwards(operation: Operation, tensors: list[Any], transform: Any) -> list[Any]:
-    if transform is None:
-        return eager.apply(operation, tensors)
-    level = transform.level()
-    with transform.lower():
-        outputs = apply(operation, levels.unwrapped(tensors, level))
-    return levels.wrapped(outputs, level)
 
 
 # ── reverse mode ─────────────────────────────────────────────────────────────────────────────────────────
