@@ -28,9 +28,18 @@ def outcome(name: str, host: str, question: str) -> list[np.ndarray] | type:
         return type(error)
 
 
+# a compiler takes seconds where others take milliseconds: it is asked at the first example of a rule
+COMPILED = {"compiled"}
+ASKED = [
+    (name, question)
+    for name in CASES
+    for question in QUESTIONS
+    if question not in COMPILED or name.endswith("-0")
+]
+
+
 @pytest.mark.parametrize("host", HOSTS)
-@pytest.mark.parametrize("question", QUESTIONS)
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(("name", "question"), ASKED)
 def test_a_rule_is_the_same_on_every_host(name, question, host):
     def test():
         found, expected = outcome(name, host, question), outcome(name, REFERENCE, question)
