@@ -26,14 +26,15 @@ def log1pexp(x):
 @pb.custom_gradient
 @pb.example(M, np.array([[0.2, 0.5, 0.3], [1.0, 0.0, 0.0]]))
 def cross_entropy(logits, labels):
-    """None for an argument without a gradient."""
+    """A residual of both arguments."""
     xp = pb.namespace(logits, labels)
-    labels = pb.stop_gradient(labels)
     shifted = logits - xp.max(logits, axis=-1, keepdims=True)
     total = xp.sum(xp.exp(shifted), axis=-1, keepdims=True)
 
     def grad(dy):
-        return xp.expand_dims(dy, axis=-1) * (xp.exp(shifted) / total - labels), None
+        wide = xp.expand_dims(dy, axis=-1)
+        weight = xp.sum(labels, axis=-1, keepdims=True)
+        return wide * (weight * xp.exp(shifted) / total - labels), -wide * (shifted - xp.log(total))
 
     return -xp.sum(labels * (shifted - xp.log(total)), axis=-1), grad
 
@@ -212,3 +213,14 @@ def step_with_the_slope_of_a_cube(x):
         return dy * x * x
 
     return xp.floor(x), grad
+
+
+@pb.custom_gradient(differs="the mask gets none")
+@pb.example(X, np.array([1.0, 0.0, 1.0]))
+def masked(x, mask):
+    """None for an argument, on purpose."""
+
+    def grad(dy):
+        return dy * mask, None
+
+    return x * mask, grad
