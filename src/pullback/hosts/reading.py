@@ -57,4 +57,6 @@ def read(whole: Whole, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 def _is_code(value: Any) -> bool:
+    if isinstance(value, (dict, list, tuple)):  # torch.compile cannot tell whether one can be called
+        return False
     return value is None or (callable(value) and not hasattr(value, "named_parameters"))
