@@ -108,9 +108,7 @@ def intent_of(where: str, like: Function | None, differs: str | None) -> Intent:
         )
     if like is not None:
         if not callable(like):
-            raise DefinitionError.about(
-                where, found=f"like={like!r}", expected="a function", fix="like=g"
-            )
+            raise DefinitionError.about(where, found=f"like={like!r}", expected="a function", fix="like=g")
         return Intent("like", function=like)
     if differs is not None:
         if not isinstance(differs, str) or not differs.strip():
