@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, Protocol
 
-from pullback.errors import CotangentShapeError, SecondOrderError
+from pullback.errors import CotangentShapeError
 from pullback.rule import Intent
 
 Tensor = Any
@@ -162,17 +162,6 @@ class Derived:
 
     def captured(self) -> Iterable[tuple[str, Any]]:
         return ()
-
-
-def second_order_refused(operation: Operation) -> SecondOrderError:
-    """Say that the rule is for first derivatives only."""
-    error: SecondOrderError = SecondOrderError.about(
-        operation.where,
-        found="a second derivative was asked for",
-        expected="first derivatives only: the rule says `order=1`",
-        fix="remove `order=1` if its second derivative can be derived, or return `dx, gradgrad` from `grad`",
-    )
-    return error
 
 
 class Arrays(Protocol):

@@ -15,6 +15,7 @@ from typing import Any
 import jax
 
 from pullback.errors import CapturedTensorError
+from pullback.hosts import refusals
 from pullback.hosts.base import Operation
 
 _DEPTH = 2  # an object's attribute, an entry of its list: further in, JAX's own error has to do
@@ -83,13 +84,5 @@ def _traced(name: str, value: Any, depth: int) -> Iterator[tuple[str, Any]]:
 
 def refuse(operation: Operation, name: str, shape: tuple[int, ...] | None = None) -> CapturedTensorError:
     """Say that a captured array is being differentiated."""
-    shown = f"`{name}`" if name else "a traced array" if shape is None else f"an array of shape {shape}"
-    error: CapturedTensorError = CapturedTensorError.about(
-        operation.where,
-        found=f"the body uses {shown}, which is being differentiated and is not an argument",
-        expected="every differentiated tensor among the arguments",
-        why="a rule has no cotangent for a captured tensor: its gradient would silently be None",
-        fix=f"pass {shown if name else 'it'} as an argument, or "
-        f"jax.lax.stop_gradient({name or '…'}) in the body",
-    )
-    return error
+    described = "a traced array" if shape is None else f"an array of shape {shape}"
+    return refusals.captured_tensor(operation, name, described, "jax.lax.stop_gradient({})")

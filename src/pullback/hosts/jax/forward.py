@@ -15,15 +15,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from pullback.errors import CotangentShapeError, ForwardModeError, PullbackError
-from pullback.hosts.base import Operation, show_shape
+from pullback.errors import CotangentShapeError, PullbackError
+from pullback.hosts import linear, refusals
+from pullback.hosts.base import show_shape
 from pullback.hosts.jax import varying
 
 if TYPE_CHECKING:
     from pullback.hosts.jax.pushed import Derivative
-
-_SCALES = (1e-3, 1.0, 1e3)  # a clip is linear for small cotangents, a rounding for large ones
-_TOLERANCE = {"float16": 2e-2, "bfloat16": 1e-1, "float64": 1e-9, "complex128": 1e-9}
 
 
 def given(derivative: Derivative, residuals: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:
@@ -63,24 +61,12 @@ def transposed(derivative: Derivative, residuals: Sequence[Any], tangents: Seque
     found = operation.memo.get(key)
     if found is None:
         found = operation.memo[key] = _judge(derivative, residuals, pull)
-    if found not in ("linear", "measured"):
-        raise refused(operation, found)
+    if found not in (linear.LINEAR, "measured"):
+        raise refusals.forward_mode(operation, found)
     zeros = list(map(varying.zeros, derivative.outputs))
-    transpose = jax.linear_transpose(pull, *zeros) if found == "linear" else jax.vjp(pull, *zeros)[1]
+    transpose = jax.linear_transpose(pull, *zeros) if found == linear.LINEAR else jax.vjp(pull, *zeros)[1]
     moved = transpose([tangents[i] for i in places])
     return list(moved)
-
-
-def refused(operation: Operation, found: str) -> ForwardModeError:
-    """Say that there is no forward mode."""
-    error: ForwardModeError = ForwardModeError.about(
-        operation.where,
-        found=f"forward mode was asked for, and the pullback is {found}",
-        expected="a pullback that is linear in its cotangents, or a pushforward of its own",
-        why="the transpose of a map that is not linear is a wrong number",
-        fix=f"@{operation.name}.pushforward\ndef _(dx, x):\n    return …",
-    )
-    return error
 
 
 def _judge(derivative: Derivative, residuals: Sequence[Any], pull: Callable[..., list[Any]]) -> str:
@@ -94,9 +80,8 @@ def _judge(derivative: Derivative, residuals: Sequence[Any], pull: Callable[...,
     except PullbackError:
         raise
     except Exception as error:  # whatever the user's code says to numbers that are not its own
-        found = f"not known to be linear (it could not be run on its own: {type(error).__name__})"
-        return "linear" if structural else found
-    if found != "linear" or structural:
+        return linear.LINEAR if structural else linear.unknown(error)
+    if found != linear.LINEAR or structural:
         return found
     error_found = _fails(lambda: jax.vjp(pull, *zeros)[1](pull(*zeros)))
     if error_found is not None:
@@ -119,19 +104,20 @@ def _zero_at_zero(derivative: Derivative, residuals: Sequence[Any]) -> str:
     zeros = [jnp.zeros(kind.shape, kind.dtype) for kind in derivative.outputs]
     for cotangent in derivative.pulled(residuals, zeros):
         if cotangent is not None and np.any(np.nan_to_num(np.asarray(cotangent, np.complex128))):
-            return "not linear in its cotangents"
-    return "linear"
+            return linear.NOT_LINEAR
+    return linear.LINEAR
 
 
 def _measure(derivative: Derivative, residuals: Sequence[Any]) -> str:
-    rng = np.random.default_rng(21)
-    for scale in _SCALES:
-        a, b = ([_random(kind, rng, scale) for kind in derivative.outputs] for _ in range(2))
-        mixed = [2 * x - 3 * y for x, y in zip(a, b)]
-        for ga, gb, gm in zip(*(derivative.pulled(residuals, c) for c in (a, b, mixed))):
-            if ga is not None and not _close(2 * ga - 3 * gb, gm, abs(2 * ga) + abs(3 * gb)):
-                return "not linear in its cotangents"
-    return "linear"
+    kinds = derivative.outputs
+
+    def pulled(cotangents: list[Any]) -> list[Any]:
+        given = [jnp.asarray(c, kind.dtype) for c, kind in zip(cotangents, kinds)]
+        got = derivative.pulled(residuals, given)
+        return [None if g is None else np.asarray(g, np.complex128) for g in got]
+
+    dtypes = [x.dtype.name for x in (*kinds, *residuals)]
+    return linear.measured(pulled, [kind.shape for kind in kinds], dtypes)
 
 
 def _value(residual: Any, rng: np.random.Generator) -> Any:
@@ -139,18 +125,5 @@ def _value(residual: Any, rng: np.random.Generator) -> Any:
     if not isinstance(residual, jax.core.Tracer):
         return residual
     if jnp.issubdtype(residual.dtype, jnp.inexact):
-        return jnp.asarray(rng.uniform(0.5, 1.5, residual.shape), residual.dtype)
+        return jnp.asarray(linear.value(residual.shape, rng), residual.dtype)
     return jnp.zeros(residual.shape, residual.dtype)
-
-
-def _random(kind: Any, rng: np.random.Generator, scale: float) -> Any:
-    values = scale * rng.uniform(0.5, 1.5, kind.shape) * rng.choice([-1, 1], kind.shape)
-    return jnp.asarray(values, kind.dtype)
-
-
-def _close(a: Any, b: Any, scale: Any) -> bool:
-    tolerance = _TOLERANCE.get(a.dtype.name, 1e-4)
-    a, b, scale = (np.asarray(x, np.complex128) for x in (a, b, scale))
-    finite = np.isfinite(a) & np.isfinite(b)
-    largest = np.max(np.abs(scale[finite]), initial=0.0)
-    return bool(np.all(np.abs(a - b)[finite] <= tolerance * largest))

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pullback.hosts.base import Cotangents, Operation, second_order_refused
+from pullback.hosts import refusals
+from pullback.hosts.base import Cotangents, Operation
 
 
 def next_order(
@@ -31,7 +32,7 @@ def forbid(operation: Operation, results: Sequence[Any], sources: Sequence[Any])
     given = [i for i, result in enumerate(results) if result is not None]
     types = [pushed.tangent_type(results[i]) for i in given]
     refusal = pushed.refusal(
-        operation, lambda: second_order_refused(operation), types, tuple(range(len(given)))
+        operation, lambda: refusals.second_order(operation), types, tuple(range(len(given)))
     )
     forbidden = list(results)
     guarded = [results[i] for i in given]
@@ -44,5 +45,5 @@ def refused(operation: Operation, types: Sequence[Any], tangents: Sequence[Any])
     """Give tangents of these types that depend on others, and raise when they are needed."""
     from pullback.hosts.jax import pushed
 
-    refusal = pushed.refusal(operation, lambda: second_order_refused(operation), types)
+    refusal = pushed.refusal(operation, lambda: refusals.second_order(operation), types)
     return pushed.push(refusal, (), tangents)

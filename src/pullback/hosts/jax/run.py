@@ -8,6 +8,7 @@ from typing import Any
 import jax
 
 from pullback.errors import VectorConditionError
+from pullback.hosts import refusals
 
 _VECTOR = ("truth value of an array", "Pred must be a scalar", "Pred type must be")
 
@@ -17,22 +18,19 @@ def run(function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any
     try:
         return function(*args, **kwargs)
     except jax.errors.TracerBoolConversionError as error:
-        raise _condition(where, "that is traced: its value is not known yet", True) from error
+        raise _traced_condition(where) from error
     except (ValueError, TypeError) as error:
         if type(error).__module__.startswith("pullback.") or not any(text in str(error) for text in _VECTOR):
             raise
-        raise _condition(where, "with more than one element", False) from error
+        raise refusals.vector_condition(where, "jax.lax.cond", "jnp.where", "jnp.all") from error
 
 
-def _condition(where: str, which: str, traced: bool) -> VectorConditionError:
+def _traced_condition(where: str) -> VectorConditionError:
     error: VectorConditionError = VectorConditionError.about(
         where,
-        found=f"`if`, `while` or `jax.lax.cond` was given a condition {which}",
+        found="`if` or `while` was given a condition that is traced: its value is not known yet",
         expected="one bool",
-        why="JAX runs the function once, for all values"
-        if traced
-        else "a branch is taken for the whole tensor, not element by element",
-        fix="y = jnp.where(condition, a, b)   # or "
-        + ("jax.lax.cond(condition, …)" if traced else "reduce it: jnp.all(condition)"),
+        why="JAX runs the function once, for all values",
+        fix="y = jnp.where(condition, a, b)   # or jax.lax.cond(condition, …)",
     )
     return error

@@ -13,7 +13,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from pullback.errors import VectorConditionError
+from pullback.hosts import refusals
 from pullback.hosts.tensorflow import recording
 
 _VECTOR = (
@@ -64,13 +64,7 @@ def _trace(function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, 
 
 def vector_condition(where: str) -> Exception:
     """Say that a condition was asked of a whole vector."""
-    return VectorConditionError.about(
-        where,
-        found="`if`, `while` or `tf.cond` was given a condition with more than one element",
-        expected="one bool",
-        why="a branch is taken for the whole tensor, not element by element",
-        fix="y = tf.where(condition, a, b)   # or reduce it: tf.reduce_all(condition)",
-    )
+    return refusals.vector_condition(where, "tf.cond", "tf.where", "tf.reduce_all")
 
 
 @functools.lru_cache(maxsize=4096)

@@ -15,7 +15,7 @@ from typing import Any
 import tensorflow as tf
 
 from pullback import hosts
-from pullback.errors import CapturedTensorError
+from pullback.hosts import refusals
 from pullback.hosts.base import Operation
 from pullback.hosts.tensorflow import recording
 
@@ -121,16 +121,10 @@ def captured(operation: Operation, tensor: Any, name: str | None = None) -> Exce
     if name is None:
         known = [known for known, value in operation.captured() if value is tensor]
         name = known[0] if known else ""
-    shown = f"`{name}`" if name else f"a tensor of shape {tuple(tensor.shape)}"
-    if not name and not hasattr(tensor, "numpy"):
-        shown = f"the tensor `{tensor.name}`"
-    return CapturedTensorError.about(
-        operation.where,
-        found=f"the body uses {shown}, which is being differentiated and is not an argument",
-        expected="every differentiated tensor among the arguments",
-        why="a rule has no cotangent for a captured tensor: its gradient would silently be None",
-        fix=f"pass {shown if name else 'it'} as an argument, or tf.stop_gradient({name or '…'}) in the body",
-    )
+    described = f"a tensor of shape {tuple(tensor.shape)}"
+    if not hasattr(tensor, "numpy"):
+        described = f"the tensor `{tensor.name}`"
+    return refusals.captured_tensor(operation, name, described, "tf.stop_gradient({})")
 
 
 def depends_on_inputs(tensor: Any) -> bool:

@@ -12,8 +12,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from pullback.errors import SecondOrderError
-from pullback.hosts.base import Cotangents, Derived, Operation, Pullback, second_order_refused
+from pullback.hosts import refusals
+from pullback.hosts.base import Cotangents, Derived, Operation, Pullback
 from pullback.hosts.tensorflow import captures, forward, recording
 
 
@@ -93,13 +93,7 @@ class Backward:
         if not recording.could_record():
             return self.pull
         if captures.is_random(self.operation):
-            raise SecondOrderError.about(
-                self.operation.where,
-                found="the body draws random numbers, and a higher derivative runs it again",
-                expected="the same numbers in both runs",
-                why="the second derivative would be that of another draw",
-                fix="draw the noise outside and pass it as an argument, or use a stateless random function",
-            )
+            raise refusals.random_body(self.operation, ", or use a stateless random function")
         return self.operation.forward(self.tensors)[1]
 
     def forward(self, *tangents: Any) -> list[Any]:
@@ -122,7 +116,7 @@ def forbid(operation: Operation, sources: list[Any], results: Sequence[Any]) -> 
     """Make a derivative of these results an error, also where the body cut them off from their sources."""
 
     def refuse(*_: Any) -> None:
-        raise second_order_refused(operation)
+        raise refusals.second_order(operation)
 
     copies = []
     for result in results:

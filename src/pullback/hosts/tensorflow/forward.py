@@ -13,12 +13,9 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from pullback.errors import ForwardModeError
+from pullback.hosts import linear, refusals
 from pullback.hosts.base import Cotangents, Derived, Operation, Pullback
 from pullback.hosts.tensorflow import recording
-
-_SCALES = (1e-3, 1.0, 1e3)  # a clip is linear for small cotangents, a rounding for large ones
-_TOLERANCE = {tf.float16: 2e-2, tf.bfloat16: 1e-1, tf.float64: 1e-9, tf.complex128: 1e-9}
 
 
 def push(
@@ -98,17 +95,11 @@ def require_linear(operation: Operation, tensors: Sequence[Any], variables: Sequ
     if operation.has_pushforward:
         return
     key = operation.key(tuple((str(tensor.shape), tensor.dtype) for tensor in tensors))
-    linear = operation.memo.get(key)
-    if linear is None:
-        linear = operation.memo[key] = _measure(operation, tensors, variables)
-    if linear != "linear":
-        raise ForwardModeError.about(
-            operation.where,
-            found=f"forward mode was asked for, and the pullback is {linear}",
-            expected="a pullback that is linear in its cotangents, or a pushforward of its own",
-            why="the transpose of a map that is not linear is a wrong number",
-            fix=f"@{operation.name}.pushforward\ndef _(dx, x):\n    return …",
-        )
+    found = operation.memo.get(key)
+    if found is None:
+        found = operation.memo[key] = _measure(operation, tensors, variables)
+    if found != linear.LINEAR:
+        raise refusals.forward_mode(operation, found)
 
 
 def _measure(operation: Operation, tensors: Sequence[Any], variables: Sequence[Any]) -> str:
@@ -116,18 +107,18 @@ def _measure(operation: Operation, tensors: Sequence[Any], variables: Sequence[A
         rng = np.random.default_rng(20)
         try:
             _, pull = operation.forward([_value(tensor, rng) for tensor in tensors])
-            for scale in _SCALES:
-                a, b = (_random_cotangents(pull, rng, scale) for _ in range(2))
-                mixed = [2 * x - 3 * y for x, y in zip(a, b)]
-                got = [pull(c, variables) for c in (a, b, mixed)]
-                for ga, gb, gm in zip(*(g.inputs + g.variables for g in got)):
-                    if ga is not None and not _close(2 * ga - 3 * gb, gm, abs(2 * ga) + abs(3 * gb)):
-                        return "not linear in its cotangents"
+            zeros = pull.zeros()
+
+            def pulled(cotangents: list[Any]) -> list[Any]:
+                got = pull([tf.cast(c, zero.dtype) for c, zero in zip(cotangents, zeros)], variables)
+                return [None if g is None else _double(g) for g in got.inputs + got.variables]
+
+            dtypes = [x.dtype.name for x in (*zeros, *tensors)]
+            return linear.measured(pulled, [tuple(zero.shape) for zero in zeros], dtypes)
         except (TypeError, ValueError, tf.errors.OpError) as error:
             if type(error).__module__.startswith("pullback."):
                 raise
-            return f"not known to be linear (it could not be run on its own: {type(error).__name__})"
-    return "linear"
+            return linear.unknown(error)
 
 
 def _value(tensor: Any, rng: np.random.Generator) -> Any:
@@ -136,20 +127,9 @@ def _value(tensor: Any, rng: np.random.Generator) -> Any:
         return tensor
     shape = [3] if tensor.shape.rank is None else [3 if n is None else n for n in tensor.shape]
     if tensor.dtype.is_floating or tensor.dtype.is_complex:
-        return tf.cast(rng.uniform(0.5, 1.5, shape), tensor.dtype)
+        return tf.cast(linear.value(shape, rng), tensor.dtype)
     return tf.zeros(shape, tensor.dtype)
 
 
-def _random_cotangents(pull: Pullback, rng: np.random.Generator, scale: float) -> list[Any]:
-    return [
-        tf.cast(scale * rng.uniform(0.5, 1.5, zero.shape) * rng.choice([-1, 1], zero.shape), zero.dtype)
-        for zero in pull.zeros()
-    ]
-
-
-def _close(a: Any, b: Any, scale: Any) -> bool:
-    tolerance = _TOLERANCE.get(a.dtype, 1e-4)
-    a, b, scale = (np.asarray(tf.cast(x, tf.complex128)) for x in (a, b, scale))
-    finite = np.isfinite(a) & np.isfinite(b)
-    largest = np.max(np.abs(scale[finite]), initial=0.0)
-    return bool(np.all(np.abs(a - b)[finite] <= tolerance * largest))
+def _double(tensor: Any) -> Any:
+    return np.asarray(tf.cast(tensor, tf.complex128))

@@ -20,7 +20,8 @@ from typing import Any
 import tensorflow as tf
 
 from pullback.errors import ForbiddenGradientError
-from pullback.hosts.base import Derived, Operation, Pullback, second_order_refused
+from pullback.hosts import refusals
+from pullback.hosts.base import Derived, Operation, Pullback
 from pullback.hosts.tensorflow import captures, eager, forward, recording, vectorized
 
 _exporting: list[Any] = []  # gradients that are being written to a SavedModel
@@ -204,7 +205,7 @@ class _Refusal:
         self.operation = operation
 
     def by_tape(self, *_: Any) -> list[Any]:
-        raise second_order_refused(self.operation)
+        raise refusals.second_order(self.operation)
 
     forward = by_tape
 
@@ -216,7 +217,7 @@ class _Refusal:
 
         TensorFlow traces second derivatives ahead of need, for instance for a persistent tape.
         """
-        text = str(second_order_refused(self.operation))
+        text = str(refusals.second_order(self.operation))
         with tf.control_dependencies([tf.debugging.Assert(False, [text])]):
             return [None if c is None else c * float("nan") for c in cotangents]
 

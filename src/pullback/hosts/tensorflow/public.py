@@ -10,7 +10,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from pullback.hosts.base import Operation, second_order_refused
+from pullback.hosts import refusals
+from pullback.hosts.base import Operation
 
 
 def apply(operation: Operation, tensors: list[Any]) -> list[Any]:
@@ -43,7 +44,7 @@ def _forbidden(cotangent: Any, operation: Operation) -> Any:
     @tf.custom_gradient
     def refuse(cotangent: Any) -> Any:
         def grad(_: Any) -> Any:
-            raise second_order_refused(operation)
+            raise refusals.second_order(operation)
 
         return tf.identity(cotangent), grad
 

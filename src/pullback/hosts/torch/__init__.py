@@ -12,7 +12,8 @@ from typing import Any
 import torch
 from torch.autograd import forward_ad
 
-from pullback.errors import UnsupportedInputError, VectorConditionError
+from pullback.errors import UnsupportedInputError
+from pullback.hosts import refusals
 from pullback.hosts.base import Kind, Met, Opener, Operation, Spec, summed_axes
 from pullback.hosts.torch import arrays, eager, levels, modules, transforms
 
@@ -141,13 +142,7 @@ class TorchHost:
                 "pullback."
             ):
                 raise
-            raise VectorConditionError.about(
-                where,
-                found="`if`, `while` or `torch.cond` was given a condition with more than one element",
-                expected="one bool",
-                why="a branch is taken for the whole tensor, not element by element",
-                fix="y = torch.where(condition, a, b)   # or reduce it: torch.all(condition)",
-            ) from error
+            raise refusals.vector_condition(where, "torch.cond", "torch.where", "torch.all") from error
 
     def apply(self, operation: Operation, tensors: list[Any]) -> list[Any]:
         if self.bypassed is not None:

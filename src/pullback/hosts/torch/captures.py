@@ -15,6 +15,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from pullback.errors import CapturedTensorError
+from pullback.hosts import refusals
 from pullback.hosts.base import Operation, Pullback
 from pullback.hosts.torch import heard, levels, surroundings
 from pullback.rule import global_names
@@ -181,12 +182,5 @@ def refused(operation: Operation, tensor: Any, name: str) -> CapturedTensorError
     """Say that a captured tensor is being differentiated."""
     if not name:
         name = next((known for known, value in operation.captured() if value is tensor), "")
-    shown = f"`{name}`" if name else f"a tensor of shape {tuple(tensor.shape)}"
-    error: CapturedTensorError = CapturedTensorError.about(
-        operation.where,
-        found=f"the body uses {shown}, which is being differentiated and is not an argument",
-        expected="every differentiated tensor among the arguments",
-        why="a rule has no cotangent for a captured tensor: its gradient would silently be None",
-        fix=f"pass {shown if name else 'it'} as an argument, or {name or '…'}.detach() in the body",
-    )
-    return error
+    described = f"a tensor of shape {tuple(tensor.shape)}"
+    return refusals.captured_tensor(operation, name, described, "{}.detach()")

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from pullback.call import Call
-from pullback.hosts.base import Cotangents, Derived, Operation, Pullback, second_order_refused
+from pullback.hosts import refusals
+from pullback.hosts.base import Cotangents, Derived, Operation, Pullback
 from pullback.second import refuse_variables
 
 
@@ -48,7 +49,7 @@ class _Last(Derived):
         return list(tensors[: self.count]), _Refusing(self.operation)
 
     def pushforward(self, tensors: Sequence[Any], tangents: Sequence[Any]) -> list[Any] | None:
-        raise second_order_refused(self.operation)
+        raise refusals.second_order(self.operation)
 
 
 class _Refusing:
@@ -56,13 +57,13 @@ class _Refusing:
         self.operation = operation
 
     def zeros(self) -> list[Any]:
-        raise second_order_refused(self.operation)
+        raise refusals.second_order(self.operation)
 
     def fill(self, cotangents: Sequence[Any]) -> list[Any]:
-        raise second_order_refused(self.operation)
+        raise refusals.second_order(self.operation)
 
     def require(self, variables: Sequence[Any]) -> None:
-        raise second_order_refused(self.operation)
+        raise refusals.second_order(self.operation)
 
     def __call__(self, cotangents: Sequence[Any], variables: Sequence[Any] = ()) -> Cotangents:
-        raise second_order_refused(self.operation)
+        raise refusals.second_order(self.operation)

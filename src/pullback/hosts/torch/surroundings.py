@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from pullback.errors import SecondOrderError
+from pullback.hosts import refusals
 from pullback.hosts.base import Operation
 from pullback.hosts.torch import heard, levels
 
@@ -92,10 +92,4 @@ def redrawn(operation: Operation, before: Any) -> Iterator[None]:
     yield
     if moved(now):  # it was not known to draw any
         heard.remember_random(operation)
-        raise SecondOrderError.about(
-            operation.where,
-            found="the body draws random numbers, and a higher derivative runs it again",
-            expected="the same numbers in both runs",
-            why="the second derivative would be that of another draw",
-            fix="draw the noise outside and pass it as an argument",
-        )
+        raise refusals.random_body(operation)

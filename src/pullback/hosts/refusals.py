@@ -1,0 +1,73 @@
+"""What every host refuses, in the same words.
+
+A host finds out, in its own way, that a derivative does not exist; what it then says is said here. Only the
+names of its own functions are the host's.
+"""
+
+from __future__ import annotations
+
+from pullback.errors import CapturedTensorError, ForwardModeError, SecondOrderError, VectorConditionError
+from pullback.hosts.base import Operation
+
+
+def second_order(operation: Operation) -> SecondOrderError:
+    """Say that the rule is for first derivatives only."""
+    error: SecondOrderError = SecondOrderError.about(
+        operation.where,
+        found="a second derivative was asked for",
+        expected="first derivatives only: the rule says `order=1`",
+        fix="remove `order=1` if its second derivative can be derived, or return `dx, gradgrad` from `grad`",
+    )
+    return error
+
+
+def random_body(operation: Operation, instead: str = "") -> SecondOrderError:
+    """Say that a body which is run again would draw other numbers; `instead` names what does not."""
+    error: SecondOrderError = SecondOrderError.about(
+        operation.where,
+        found="the body draws random numbers, and a higher derivative runs it again",
+        expected="the same numbers in both runs",
+        why="the second derivative would be that of another draw",
+        fix=f"draw the noise outside and pass it as an argument{instead}",
+    )
+    return error
+
+
+def forward_mode(operation: Operation, found: str) -> ForwardModeError:
+    """Say that there is no forward mode, and what was found of the pullback."""
+    error: ForwardModeError = ForwardModeError.about(
+        operation.where,
+        found=f"forward mode was asked for, and the pullback is {found}",
+        expected="a pullback that is linear in its cotangents, or a pushforward of its own",
+        why="the transpose of a map that is not linear is a wrong number",
+        fix=f"@{operation.name}.pushforward\ndef _(dx, x):\n    return …",
+    )
+    return error
+
+
+def captured_tensor(operation: Operation, name: str, described: str, cut: str) -> CapturedTensorError:
+    """Say that a captured tensor is being differentiated.
+
+    `described` stands for one without a name; `cut` is code of the host that cuts it off, {} for the name.
+    """
+    shown = f"`{name}`" if name else described
+    error: CapturedTensorError = CapturedTensorError.about(
+        operation.where,
+        found=f"the body uses {shown}, which is being differentiated and is not an argument",
+        expected="every differentiated tensor among the arguments",
+        why="a rule has no cotangent for a captured tensor: its gradient would silently be None",
+        fix=f"pass {shown if name else 'it'} as an argument, or {cut.format(name or '…')} in the body",
+    )
+    return error
+
+
+def vector_condition(where: str, cond: str, select: str, every: str) -> VectorConditionError:
+    """Say that a condition was asked of a whole vector; the host's own functions are named."""
+    error: VectorConditionError = VectorConditionError.about(
+        where,
+        found=f"`if`, `while` or `{cond}` was given a condition with more than one element",
+        expected="one bool",
+        why="a branch is taken for the whole tensor, not element by element",
+        fix=f"y = {select}(condition, a, b)   # or reduce it: {every}(condition)",
+    )
+    return error
