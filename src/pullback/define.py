@@ -14,12 +14,13 @@ from typing import Any, overload
 
 from pullback.call import Call
 from pullback.errors import DefinitionError
+from pullback.hosts import reading
 from pullback.hosts.reading import Whole, being_read, read
 from pullback.rule import EXACT, Intent, Rule, at, source_of
 
 Function = Callable[..., Any]
 
-_SPACE = globals()
+reading.asks = globals()
 
 # The recorder's way in: each is told of every rule made, or of every call. Empty in any other program.
 makers: list[Callable[[Function], None]] = []
@@ -137,7 +138,7 @@ def function_of(rule: Rule, apply: Callable[[Call], list[Any]] = _apply) -> Func
 
     @functools.wraps(rule.body, updated=updated)
     def function(*args: Any, **kwargs: Any) -> Any:
-        if being_read(_SPACE):
+        if being_read():
             return read(whole, args, kwargs)
         for listen in listeners:
             listen(function, args, kwargs)

@@ -37,10 +37,13 @@ class Whole:
         self.prepare = prepare
 
 
-def being_read(program: dict[str, Any]) -> bool:
-    """Tell whether a compiler asks this, and not the program, whose module's globals are given."""
+asks: dict[str, Any] = {}  # the globals of the module that asks, where no compiler does; it sets them itself
+
+
+def being_read() -> bool:
+    """Tell whether a compiler asks this, and not the program."""
     asking = sys._getframe(1).f_globals
-    return asking is not program and str(asking.get("__name__")).startswith("torch._dynamo")
+    return asking is not asks and str(asking.get("__name__")).startswith("torch._dynamo")
 
 
 being_read._dynamo_marked_constant = True  # type: ignore[attr-defined]
