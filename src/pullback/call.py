@@ -190,12 +190,13 @@ class Call:
 
     def forward(self, tensors: Sequence[Tensor]) -> tuple[list[Tensor], Pullback]:
         """Run the body; keep of its outputs only what the pullback needs."""
+        rule = self.rule
+        args, kwargs = (tensors, _NONE) if self.flat else self.arguments(tensors)
+        return self.ran(tensors, self.host.run(rule.body, args, kwargs, rule.where))
+
+    def ran(self, tensors: Sequence[Tensor], result: Any) -> tuple[list[Tensor], Pullback]:
+        """Take what the body returned apart into its outputs and the pullback."""
         host, rule = self.host, self.rule
-        if self.flat:
-            result = host.run(rule.body, tensors, _NONE, rule.where)
-        else:
-            args, kwargs = self.arguments(tensors)
-            result = host.run(rule.body, args, kwargs, rule.where)
         if type(result) is tuple and len(result) == 2 and contract.takes_one(result[1]):
             outline = host.lone(result[0])
             if outline is not None:  # nearly every call ends here

@@ -123,14 +123,11 @@ def intent_of(where: str, like: Function | None, differs: str | None) -> Intent:
     return EXACT
 
 
-def _apply(call: Call) -> list[Any]:
-    return call.host.apply(call, list(call.tensors))
-
-
-def function_of(rule: Rule, apply: Callable[[Call], list[Any]] = _apply) -> Function:
+def function_of(rule: Rule, apply: Callable[[Call], list[Any]] | None = None) -> Function:
     """Make the function that users call. It is a plain function, so methods, Keras and pickle know it.
 
-    `apply` runs one call; a replacement, whose body is a function without a `grad`, brings its own.
+    A call is run by its host, or by `apply`: a replacement, whose body is a function without a `grad`, brings
+    its own.
     """
     # The attributes of a layer or another object that is called are its own affair.
     updated = ("__dict__",) if inspect.isfunction(rule.body) else ()
@@ -147,7 +144,8 @@ def function_of(rule: Rule, apply: Callable[[Call], list[Any]] = _apply) -> Func
             from pullback.keras import place
 
             return place(function, args, kwargs)
-        return call.result(apply(call))
+        outputs = call.host.apply(call, list(call.tensors)) if apply is None else apply(call)
+        return call.result(outputs)
 
     def pushforward(push: Function) -> Function:
         """Say what forward mode gives: tangents of the tensor arguments, then the arguments ↦ tangents."""

@@ -13,14 +13,13 @@ import torch
 from torch.autograd import forward_ad
 
 from pullback.errors import UnsupportedInputError
-from pullback.hosts import refusals
 from pullback.hosts.base import Kind, Met, Opener, Operation, Spec, summed_axes
 from pullback.hosts.torch import arrays, eager, levels, modules, transforms
+from pullback.hosts.torch.run import run
 
 # What every call looks at, several times.
 _TENSOR, _PARAMETER, _STRIDED = torch.Tensor, torch.nn.Parameter, torch.strided
 _FLOATING = frozenset((torch.float16, torch.bfloat16, torch.float32, torch.float64))
-_VECTOR = ("Boolean value of Tensor with", "pred to be bool or tensor, but got")
 
 
 class TorchHost:
@@ -132,17 +131,7 @@ class TorchHost:
 
     # ── running ──────────────────────────────────────────────────────────────────────────────────────────
 
-    def run(
-        self, function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], where: str
-    ) -> Any:
-        try:
-            return function(*args, **kwargs)
-        except RuntimeError as error:
-            if not any(text in str(error) for text in _VECTOR) or type(error).__module__.startswith(
-                "pullback."
-            ):
-                raise
-            raise refusals.vector_condition(where, "torch.cond", "torch.where", "torch.all") from error
+    run = staticmethod(run)
 
     def apply(self, operation: Operation, tensors: list[Any]) -> list[Any]:
         if self.bypassed is not None:

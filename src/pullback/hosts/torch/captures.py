@@ -9,6 +9,7 @@ listening to its operations: on the first recorded call of a body, and on every 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any
 
 import torch
@@ -131,15 +132,17 @@ def named_parameters(operation: Operation, tensors: Sequence[Any]) -> list[Any]:
             value = cell.cell_contents
         except ValueError:  # a cell that is not filled yet
             continue
-        if isinstance(value, _TENSOR) and value.requires_grad:
+        if type(value) not in _OTHERS and isinstance(value, _TENSOR) and value.requires_grad:
             return _parameters(operation, tensors, named(operation))
     for name in names:
         value = space.get(name)
-        if isinstance(value, _TENSOR) and value.requires_grad:
+        if type(value) not in _OTHERS and isinstance(value, _TENSOR) and value.requires_grad:
             return _parameters(operation, tensors, named(operation))
     return []
 
 
+# Most of what a body names. An instance check of torch.Tensor is slow for what is none.
+_OTHERS = frozenset((ModuleType, FunctionType, BuiltinFunctionType, type, type(None), int, float, str))
 _REACH = "the cells and globals in reach of the body"
 
 

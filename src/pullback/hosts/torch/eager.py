@@ -15,8 +15,9 @@ from typing import Any
 import torch
 from torch.autograd import forward_ad
 
+from pullback.call import Call
 from pullback.hosts.base import Operation, Pullback
-from pullback.hosts.torch import captures, forward, heard, orders, surroundings
+from pullback.hosts.torch import captures, forward, heard, orders, short, surroundings
 from pullback.hosts.torch.outputs import fresh
 from pullback.hosts.torch.residuals import Kept
 
@@ -27,22 +28,15 @@ def apply(operation: Operation, tensors: list[Any]) -> list[Any]:
     """Run an operation, and record it if anybody may differentiate it."""
     if not torch.is_grad_enabled():  # nobody differentiates: keep nothing
         return operation.forward(tensors)[0]
-    known = heard.of(operation)
-    if known is None or not known.plain or known.random:
+    if type(operation) is Call and operation.flat and short.is_open(operation):
+        done, result = short.apply(operation, tensors)
+        if done is not None:
+            return done
+        outputs, pull = operation.ran(tensors, result)
+        del result  # who else holds an output is asked by counting
+        outputs, inputs, state = fresh(outputs, tensors), tensors, None
+    else:
         outputs, pull, inputs, state = _run(operation, tensors)
-    else:  # nearly every call: nothing to listen to, to copy or to draw again
-        _set_grad_enabled(False)
-        try:
-            outputs, pull = operation.forward(tensors)
-        finally:
-            _set_grad_enabled(True)
-        inputs, state = tensors, None
-        variables = captures.named_parameters(operation, tensors)
-        if variables:
-            pull.require(variables)
-            inputs = tensors + variables
-        if len(outputs) > 1 or outputs[0].requires_grad:
-            outputs = fresh(outputs, inputs)
     for tensor in inputs:
         if tensor.requires_grad:
             break
@@ -98,18 +92,10 @@ class _Recorded(Kept):
         """Pull cotangents back to the inputs, of which there are `count`."""
         variables = saved[self.count : count]
         if torch.is_grad_enabled():
-            return self.again(list(saved[: self.count]), variables, cotangents)
+            return orders.again(self.operation, list(saved[: self.count]), variables, cotangents, self.state)
         got = self.refilled(saved, self.count)(cotangents, variables)
         self.release()
         return got.inputs + got.variables if variables else got.inputs
-
-    def again(self, inputs: list[Any], variables: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
-        """Pull cotangents back while somebody records it: the body runs again, recorded too."""
-        with surroundings.redrawn(self.operation, self.state):
-            pull = self.operation.forward(inputs)[1]
-        got = pull(cotangents, variables)
-        filled = pull.fill(cotangents)
-        return orders.following(self.operation, inputs, filled, got, variables) + got.variables
 
 
 class Node(torch.autograd.Function):

@@ -8,7 +8,18 @@ from typing import Any
 from pullback.call import Call
 from pullback.hosts import refusals
 from pullback.hosts.base import Cotangents, Derived, Operation, Pullback
+from pullback.hosts.torch import surroundings
 from pullback.second import refuse_variables
+
+
+def again(
+    operation: Operation, inputs: list[Any], variables: Sequence[Any], cotangents: Sequence[Any], state: Any
+) -> list[Any]:
+    """Pull cotangents back while somebody records it: the body runs again, recorded too."""
+    with surroundings.redrawn(operation, state):
+        pull = operation.forward(inputs)[1]
+    got = pull(cotangents, variables)
+    return following(operation, inputs, pull.fill(cotangents), got, variables) + got.variables
 
 
 def following(
