@@ -103,17 +103,32 @@ def _aval(shape: tuple[int, ...], dtype: Any, avals: Sequence[Any]) -> Any:
     return jax.core.ShapedArray(shape, dtype, **({"vma": varying} if varying else {}))
 
 
-def _compiled(*arrays: Any, called: _Called, specs: Sequence[Spec], maps: Maps) -> Any:
+def _lower(context: Any, *arrays: Any, called: _Called, specs: Sequence[Spec], maps: Maps) -> Any:
+    """Put a call of Python into a program that is compiled."""
+
+    @on_arrays.telling
     def run(*arrays: Any) -> list[Any]:
         views = [on_arrays.read_only(array) for array in arrays]
         return on_arrays.own(on_arrays.run(called.foreign, views, specs, maps))
 
-    avals = _abstract(*map(jax.typeof, arrays), called=called, specs=specs, maps=maps)
-    results = [jax.ShapeDtypeStruct(aval.shape, aval.dtype) for aval in avals]
-    return jax.pure_callback(on_arrays.keeping(run), results, *arrays)
+    if getattr(context.module_context.axis_context, "num_devices", None) == 1:
+        # `jax.pure_callback` comes to this, and copies every argument before it calls.
+        return mlir.emit_python_callback(
+            context,
+            run,
+            None,
+            list(arrays),
+            context.avals_in,
+            context.avals_out,
+            has_side_effect=False,
+            returns_token=False,
+        )[0]
+    results = [jax.ShapeDtypeStruct(aval.shape, aval.dtype) for aval in context.avals_out]
+    by_jax = mlir.lower_fun(lambda *arrays: jax.pure_callback(run, results, *arrays), multiple_results=True)
+    return by_jax(context, *arrays)
 
 
-mlir.register_lowering(foreign_p, mlir.lower_fun(_compiled, multiple_results=True))
+mlir.register_lowering(foreign_p, _lower)
 
 
 def _batch(arrays: Any, axes: Any, *, called: _Called, specs: Sequence[Spec], maps: Maps) -> Any:

@@ -183,14 +183,33 @@ def keeping(function: Callable[..., Any]) -> Callable[..., Any]:
         try:
             return function(*args)
         except Exception as error:
-            link: BaseException | None = error
-            while link is not None:  # the lines stay, the arrays of their variables go
-                traceback.clear_frames(link.__traceback__)
-                link = link.__cause__ or link.__context__
-            _kept.append(error)
+            _keep(error)
             raise
 
     return guarded
+
+
+def telling(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Do so for a framework that forgets what an exception came from: write it into the text."""
+
+    @functools.wraps(function)
+    def guarded(*args: Any) -> Any:
+        try:
+            return function(*args)
+        except Exception as error:
+            _keep(error)
+            text = "".join(traceback.format_exception(error))
+        raise ExternalError(f"a function outside the framework raised\n{text}")
+
+    return guarded
+
+
+def _keep(error: BaseException) -> None:
+    link: BaseException | None = error
+    while link is not None:  # the lines stay, the arrays of their variables go
+        traceback.clear_frames(link.__traceback__)
+        link = link.__cause__ or link.__context__
+    _kept.append(error)
 
 
 def original(error: BaseException) -> BaseException | None:
