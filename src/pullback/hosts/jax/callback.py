@@ -106,16 +106,16 @@ def _aval(shape: tuple[int, ...], dtype: Any, avals: Sequence[Any]) -> Any:
 def _lower(context: Any, *arrays: Any, called: _Called, specs: Sequence[Spec], maps: Maps) -> Any:
     """Put a call of Python into a program that is compiled."""
 
-    @on_arrays.telling
     def run(*arrays: Any) -> list[Any]:
         views = [on_arrays.read_only(array) for array in arrays]
         return on_arrays.own(on_arrays.run(called.foreign, views, specs, maps))
 
+    told = on_arrays.telling(run, chained=False)
     if getattr(context.module_context.axis_context, "num_devices", None) == 1:
         # `jax.pure_callback` comes to this, and copies every argument before it calls.
         return mlir.emit_python_callback(
             context,
-            run,
+            told,
             None,
             list(arrays),
             context.avals_in,
@@ -124,7 +124,7 @@ def _lower(context: Any, *arrays: Any, called: _Called, specs: Sequence[Spec], m
             returns_token=False,
         )[0]
     results = [jax.ShapeDtypeStruct(aval.shape, aval.dtype) for aval in context.avals_out]
-    by_jax = mlir.lower_fun(lambda *arrays: jax.pure_callback(run, results, *arrays), multiple_results=True)
+    by_jax = mlir.lower_fun(lambda *arrays: jax.pure_callback(told, results, *arrays), multiple_results=True)
     return by_jax(context, *arrays)
 
 

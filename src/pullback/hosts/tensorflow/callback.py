@@ -73,7 +73,7 @@ class _Traced:
         self.outputs = outputs
         self.maps = maps
         self.refusal = _Refusal(foreign)
-        self._guarded = on_arrays.keeping(self._run)
+        self._guarded = on_arrays.telling(self._run, chained=True)
 
     def __call__(self, *arrays: Any) -> Any:
         return self._guarded(*arrays[:-1])  # the last one is the mark
