@@ -8,7 +8,8 @@ import jax.numpy as jnp
 import tensorflow as tf
 
 import pullback as pb
-from pullback import errors
+from pullback import errors, hosts
+from pullback.hosts.base import Spec, register
 
 
 def around(function):
@@ -355,6 +356,35 @@ def host(x):
     add(x, jnp.ones(3))
 
 
+class Foreign:
+    name = "simulate"
+    where = "simulate (broken.py:1)"
+
+    def __init__(self):
+        self.token = register(self)
+
+    def __call__(self, arrays):
+        return arrays
+
+
+FOREIGN = Foreign()
+
+
+def callback(x):
+    return hosts.of(x).callback(FOREIGN, [x], [Spec((3,), "float32", "floating")])[0]
+
+
+def external(x):
+    tf.function(callback, jit_compile=True, autograph=False)(x)
+
+
+def derivative(x):
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = callback(x)
+    tape.gradient(y, x)
+
+
 # name of the snapshot → what is raised, and by what; the first name of a class is its anchor
 # ── replacing a gradient ─────────────────────────────────────────────────────────────────────────────────
 
@@ -482,6 +512,8 @@ CASES = {
     "override": (errors.OverrideError, override),
     "override-no-operation": (errors.OverrideError, override_no_operation),
     "override-nothing": (errors.OverrideError, override_nothing),
+    "external": (errors.ExternalError, external),
+    "derivative-external": (errors.DerivativeError, derivative),
 }
 
 # those that are raised when a rule is differentiated; a tape outside a tf.function must raise them too

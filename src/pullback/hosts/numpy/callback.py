@@ -70,12 +70,18 @@ def dtype(name: str) -> np.dtype[Any]:
         try:
             return np.dtype(getattr(import_module("ml_dtypes"), name))
         except (ImportError, AttributeError):
-            raise ExternalError.about(
-                "external",
-                found=f"a tensor of dtype {name}, which NumPy has no name for",
-                expected="a dtype of NumPy, or one of the package ml_dtypes",
-                fix="cast it to float32 first, or pip install ml_dtypes",
-            ) from None
+            raise no_dtype(name) from None
+
+
+def no_dtype(name: str) -> ExternalError:
+    """Say that a tensor cannot be an array."""
+    error: ExternalError = ExternalError.about(
+        "external",
+        found=f"a tensor of dtype {name}, which NumPy has no name for",
+        expected="a dtype of NumPy, or one of the package ml_dtypes",
+        fix="cast it to float32 or complex64 first, or pip install ml_dtypes",
+    )
+    return error
 
 
 def known(spec: Spec) -> bool:

@@ -41,7 +41,7 @@ def callback(foreign: Foreign, tensors: Sequence[Any], outputs: Sequence[Spec]) 
         return _run(foreign, tensors, outputs, ())
     lengths = [_UNKNOWN if n is None else n for spec in outputs for n in spec.shape or ()]
     ranks = [len(spec.shape or ()) for spec in outputs]
-    dtypes = [_NAMES.index(spec.dtype) for spec in outputs]
+    dtypes = [_code(spec.dtype) for spec in outputs]
     return list(torch.ops.pullback.foreign(tensors, _token(foreign), [], lengths, ranks, dtypes))
 
 
@@ -76,21 +76,30 @@ def _run(foreign: Foreign, tensors: Sequence[Any], outputs: Sequence[Spec], maps
     return made
 
 
+def _code(name: str) -> int:
+    """Number a dtype."""
+    if name not in _NAMES:
+        raise on_arrays.no_dtype(name)
+    return _NAMES.index(name)
+
+
 def _array(tensor: Any) -> Any:
     """Give a read-only view of a tensor's memory; a copy of what is not the CPU's."""
     tensor = tensor.detach()
     bits = _BITS.get(tensor.dtype)
-    if bits is None:
-        return on_arrays.read_only(tensor.numpy(force=True))
-    array = tensor.view(bits).numpy(force=True).view(on_arrays.dtype(_NAMES[_DTYPES.index(tensor.dtype)]))
-    return on_arrays.read_only(array)
+    if bits is not None:
+        name = str(tensor.dtype).removeprefix("torch.")
+        return on_arrays.read_only(tensor.view(bits).numpy(force=True).view(on_arrays.dtype(name)))
+    if tensor.dtype not in _DTYPES:
+        raise on_arrays.no_dtype(str(tensor.dtype).removeprefix("torch."))
+    return on_arrays.read_only(tensor.numpy(force=True))
 
 
 def _tensor(array: Any, spec: Spec) -> Any:
     """Make a tensor of an array's memory."""
     if array.dtype.kind != "V" and array.dtype.isbuiltin == 1:
         return torch.from_numpy(array)
-    dtype = _DTYPES[_NAMES.index(spec.dtype)]
+    dtype = _DTYPES[_code(spec.dtype)]
     return torch.from_numpy(array.view(str(_BITS[dtype]).removeprefix("torch."))).view(dtype)
 
 
