@@ -203,6 +203,14 @@ def test_memory_of_a_fresh_result_is_not_copied():
     assert call(Recorded(fresh), X).data_ptr() == address[0]
 
 
+def test_the_fake_of_the_operator_is_where_its_tensors_are():
+    foreign = Recorded(mixed)
+    result = call(foreign, X, torch.ones(2, device="meta"))
+    assert result.device.type == "meta"
+    assert result.shape == (3,)
+    assert foreign.calls == []
+
+
 def test_parameters_are_tensors_too():
     weight = torch.nn.Parameter(X)
     with torch.no_grad():

@@ -126,6 +126,8 @@ def _look(foreign: Foreign, results: list[Any], outputs: Sequence[Spec], lead: t
         raise _wrong(foreign, f"{len(results)} results", f"{len(outputs)}, as its output says")
     for i, spec in enumerate(outputs):
         if type(results[i]) is not np.ndarray:
+            if isinstance(results[i], np.ma.MaskedArray):  # whose mask an array would lose
+                raise _wrong(foreign, "a masked array", "plain arrays: result.filled(…)")
             results[i] = np.asarray(results[i])
         shape = results[i].shape
         if results[i].dtype != dtype(spec.dtype) or not _fits(shape, spec.shape, lead):

@@ -53,7 +53,7 @@ def _is_plain(tensors: Sequence[Any]) -> bool:
         return False
     recorded = torch.is_grad_enabled()
     for tensor in tensors:  # noqa: SIM110 (called often)
-        if type(tensor) not in _PLAIN or (recorded and tensor.requires_grad):
+        if type(tensor) not in _PLAIN or (recorded and tensor.requires_grad) or tensor.is_meta:
             return False
     return True
 
@@ -71,9 +71,13 @@ def _run(foreign: Foreign, tensors: Sequence[Any], outputs: Sequence[Spec], maps
     results = on_arrays.run(foreign, [_array(tensor) for tensor in tensors], outputs, maps)
     on_arrays.own(results)
     made = [_tensor(result, spec) for result, spec in zip(results, outputs)]
-    if tensors and not tensors[0].is_cpu:
-        made = [tensor.to(tensors[0].device) for tensor in made]
-    return made
+    device = _device(tensors)
+    return made if device is None else [tensor.to(device) for tensor in made]
+
+
+def _device(tensors: Sequence[Any]) -> Any:
+    """Find where results belong: with the first tensor that is not the CPU's; None if all are."""
+    return next((tensor.device for tensor in tensors if not tensor.is_cpu), None)
 
 
 def _code(name: str) -> int:
@@ -152,7 +156,7 @@ def _fake(
 ) -> list[Any]:
     """Make what `torch.compile` traces with: shapes and dtypes, no numbers."""
     _pinned[int(token)] = registered(int(token))
-    device = tensors[0].device if tensors else torch.device("cpu")
+    device = _device(tensors)
     batch = _lengths(tensors, _maps(flat, len(tensors)))
     made = []
     for spec, code in zip(_specs(lengths, ranks, dtypes), dtypes):
