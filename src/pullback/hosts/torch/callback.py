@@ -52,7 +52,7 @@ def _is_plain(tensors: Sequence[Any]) -> bool:
     if forward_ad._current_level >= 0:
         return False
     recorded = torch.is_grad_enabled()
-    for tensor in tensors:  # noqa: SIM110 (called often)
+    for tensor in tensors:
         if type(tensor) not in _PLAIN or (recorded and tensor.requires_grad) or tensor.is_meta:
             return False
     return True
