@@ -152,6 +152,42 @@ def test_a_batch_jacobian_through_a_map_is_one_batch(sine):
     assert sine.counts == [0, 1, 0, 1]
 
 
+AROUND = {
+    "function": lambda f, x: tf.function(f)(x),
+    "branch": lambda f, x: tf.cond(x[0] > -1, lambda: f(x), lambda: x),
+    "branch of a branch": lambda f, x: tf.cond(
+        x[0] > -1, lambda: tf.cond(x[0] > -2, lambda: f(x), lambda: x), lambda: x
+    ),
+    "loop": lambda f, x: tf.while_loop(lambda i, x: i < 1, lambda i, x: (i + 1, f(x)), (0, x))[1],
+    "branch in a loop": lambda f, x: tf.while_loop(
+        lambda i, x: i < 1, lambda i, x: (i + 1, tf.cond(x[0] > -1, lambda: f(x), lambda: x)), (0, x)
+    )[1],
+}
+
+
+@pytest.mark.parametrize("around", AROUND.values(), ids=list(AROUND))
+def test_branches_and_loops_are_differentiated(pull_without_xla, sine, around):
+    def f(x):
+        return around(sine.rule, x)
+
+    _, (dx,) = pull_without_xla(f, [X], [tf.constant([1.0, 2.0, 4.0])])
+    assert np.allclose(dx, np.cos(X) * [1.0, 2.0, 4.0])
+
+
+@pytest.mark.parametrize("around", AROUND.values(), ids=list(AROUND))
+def test_branches_and_loops_have_jacobians_and_are_mapped(sine, around):
+    def f(x):
+        return around(sine.rule, x)
+
+    with tf.GradientTape() as tape:
+        tape.watch(X)
+        y = tf.function(f)(X)
+    assert np.allclose(tape.jacobian(y, X), np.diag(np.cos(X)))
+    before = sine.counts
+    assert np.allclose(tf.vectorized_map(f, ROWS, fallback_to_while_loop=False), np.sin(ROWS))
+    assert np.array_equal(np.subtract(sine.counts, before)[:2], [0, 1])
+
+
 def test_a_tape_outside_the_function_is_refused_when_it_runs():
     f = tf.function(lambda x: call(Recorded(lambda x: [x]), x))
     with pytest.raises(tf.errors.InvalidArgumentError, match="a derivative of `simulate` was asked for"):

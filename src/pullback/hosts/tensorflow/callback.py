@@ -95,7 +95,7 @@ class _Traced:
         with recording.stop_recording(), graph.gradient_override_map({_OPERATION: gradient}):
             results = list(
                 tf.raw_ops.PyFuncStateless(
-                    input=[*tensors, _Mark(self.foreign).tensor()],
+                    input=[*tensors, _Mark(self.foreign).captured()],
                     token=recording.register_function(self),
                     Tout=[tf.as_dtype(spec.dtype) for spec in self.outputs],
                     name=re.sub(r"\W", "_", f"{self.foreign.name} runs in Python").lstrip("_"),
@@ -237,12 +237,26 @@ class _Mark:
     def __init__(self, foreign: Foreign) -> None:
         self.foreign = foreign
 
-    def tensor(self) -> Any:
+    def captured(self) -> Any:
+        """Make the tensor, and let the function that is traced capture it.
+
+        Branches and loops get it from that function, each from the one around it: in their gradients
+        TensorFlow knows no eager tensors.
+        """
+        graph = tf.compat.v1.get_default_graph()
+        inside = []
+        while getattr(graph, "is_control_flow_graph", False):
+            inside.append(graph)
+            graph = graph.outer_graph
         with tf.init_scope():
             tensor = tf.constant(np.zeros((), np.int8))
-        if isinstance(tensor, _EAGER):
-            tensor._capture_as_const = self.capture
-            tensor._cached_variable = self.export
+        if not isinstance(tensor, _EAGER) or not hasattr(graph, "capture"):
+            return tensor
+        tensor._capture_as_const = self.capture
+        tensor._cached_variable = self.export
+        for level in (graph, *reversed(inside)):
+            with level.as_default():
+                tensor = level.capture(tensor)
         return tensor
 
     def capture(self, name: str) -> None:
