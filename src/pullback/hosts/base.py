@@ -181,13 +181,13 @@ class Foreign(Protocol):
     """A function of NumPy arrays that no framework can see into.
 
     It is pure: the same arrays give the same results, and a framework may call it more or less often than
-    the program says. Arrays arrive read-only, and are the framework's own memory where that is possible.
-    A result is copied if somebody else holds it.
+    the program says. Arrays arrive read-only, and are the framework's own memory where that is possible:
+    what it keeps of them, it copies. A result is copied if somebody else holds it.
     """
 
     name: str
     where: str
-    token: int  # from `register`: names it in a compiled program, which can hold numbers only
+    token: int  # from `register`: names it in compiled programs of this process, which hold numbers only
 
     def __call__(self, arrays: Sequence[Any]) -> Sequence[Any]:
         """Run the function once."""
