@@ -196,11 +196,13 @@ class Call:
         else:
             args, kwargs = self.arguments(tensors)
             result = host.run(rule.body, args, kwargs, rule.where)
+        if type(result) is tuple and len(result) == 2 and contract.takes_one(result[1]):
+            outline = host.lone(result[0])
+            if outline is not None:  # nearly every call ends here
+                self.output_tree, self.statics = None, contract.ONE
+                return [result[0]], CallPullback(self, tensors, result[1], "whole", [outline])
         outputs, grad = contract.split(result, rule)
         if host.is_tensor(outputs):
-            if host.differentiable(outputs) and contract.takes_one(grad):  # nearly every call ends here
-                self.output_tree, self.statics = None, contract.ONE
-                return [outputs], CallPullback(self, tensors, grad, "whole", [host.outline(outputs)])
             leaves, self.output_tree = [outputs], None
         else:
             leaves, self.output_tree = tree.flatten(outputs)

@@ -19,6 +19,8 @@ from pullback.rule import EXACT, Intent, Rule, at, source_of
 
 Function = Callable[..., Any]
 
+_SPACE = globals()
+
 # The recorder's way in: each is told of every rule made, or of every call. Empty in any other program.
 makers: list[Callable[[Function], None]] = []
 listeners: list[Callable[[Function, tuple[Any, ...], dict[str, Any]], None]] = []
@@ -107,7 +109,7 @@ def intent_of(where: str, like: Function | None, differs: str | None) -> Intent:
     if like is not None:
         if not callable(like):
             raise DefinitionError.about(
-                where, found=f"like={like!r}", expected="a function", fix="like=tf.identity"
+                where, found=f"like={like!r}", expected="a function", fix="like=g"
             )
         return Intent("like", function=like)
     if differs is not None:
@@ -137,7 +139,7 @@ def function_of(rule: Rule, apply: Callable[[Call], list[Any]] = _apply) -> Func
 
     @functools.wraps(rule.body, updated=updated)
     def function(*args: Any, **kwargs: Any) -> Any:
-        if being_read():
+        if being_read(_SPACE):
             return read(whole, args, kwargs)
         for listen in listeners:
             listen(function, args, kwargs)

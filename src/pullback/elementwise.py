@@ -60,7 +60,7 @@ def elementwise(
             "elementwise",
             found=f"it was given a {type(function).__name__} and partials of type {type(partials).__name__}",
             expected="a function, and its partial derivatives: one function or a list of functions",
-            fix="pb.elementwise(tf.sin, tf.cos)",
+            fix="pb.elementwise(sin, cos)",
         )
     rule = Rule(
         body=_body(function, partials, where),
@@ -134,12 +134,9 @@ def _pushforward(function: Function, partials: Any, where: str) -> Function:
 
 
 def _tensors(args: Sequence[Any], kwargs: dict[str, Any]) -> list[Any]:
-    # An array is one in a call of NumPy's; beside a tensor it was made a tensor.
-    return [x for x in (*args, *kwargs.values()) if _is_tensor(hosts.role(type(x)))]
-
-
-def _is_tensor(role: Host | Role) -> bool:
-    return not isinstance(role, Role) or role is Role.ARRAY
+    # a NumPy array stands here only where NumPy itself is the host
+    roles = ((x, hosts.role(type(x))) for x in (*args, *kwargs.values()))
+    return [x for x, role in roles if role is Role.ARRAY or not isinstance(role, Role)]
 
 
 def _moving(args: Sequence[Any], kwargs: dict[str, Any]) -> int:

@@ -40,7 +40,7 @@ def example(*args: Any, **kwargs: Any) -> Callable[[F], F]:
             "example",
             found="no arguments",
             expected="the arguments of one call",
-            fix="@pb.example(tf.ones([3]))",
+            fix="@pb.example(np.ones(3))",
         )
 
     def mark(function: F) -> F:

@@ -30,7 +30,7 @@ _NUMBERS = (bool, int, float, complex, type(None))  # they have the dtype of wha
 
 
 def namespace(x: Any, *more: Any) -> Any:
-    """Give the array-API functions of the framework that arrays are of: `xp.exp`, `xp.sum`, `xp.where` …
+    """Give the array-API functions of the framework that arrays are of.
 
     Args:
         x: An array or tensor.

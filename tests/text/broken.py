@@ -1,11 +1,14 @@
 """One broken rule per text of an error, and how to make it speak.
 
-The rules stand at module level, as most rules do, so that their source lines are those of this file. Each
-case takes a tensor of shape (3,) and raises, in eager mode and inside a tf.function.
+The rules stand at module level, as most rules do, so that their source lines are those of this file. They are
+written in array-API names; each case takes a tensor of shape (3,) of any framework, and raises. In TensorFlow
+it does so in eager mode and inside a tf.function.
 """
 
+import jax
 import jax.numpy as jnp
 import tensorflow as tf
+import torch
 
 import pullback as pb
 from pullback import errors, hosts
@@ -17,11 +20,45 @@ def around(function):
     return function
 
 
+def host_of(x):
+    return hosts.of(x).name
+
+
 def gradient(function, *inputs):
+    """Differentiate by the framework that the inputs are of; in PyTorch so that it can be done again."""
+    if host_of(inputs[0]) == "JAX":
+        y, pull = jax.vjp(around(function), *inputs)
+        return pull(jax.tree.map(jnp.ones_like, y))
+    if host_of(inputs[0]) == "PyTorch":
+        inputs = [x if x.requires_grad else x.detach().requires_grad_() for x in inputs]
+        outputs = around(function)(*inputs)
+        flat = list(outputs) if isinstance(outputs, tuple) else [outputs]
+        ones = [torch.ones_like(y) for y in flat]
+        return torch.autograd.grad(flat, inputs, ones, create_graph=True)
     with tf.GradientTape() as tape:
         tape.watch(inputs)
         y = around(function)(*inputs)
     return tape.gradient(y, inputs)
+
+
+def second_gradient(function, x):
+    if host_of(x) != "TensorFlow":
+        return gradient(lambda x: gradient(function, x)[0], x)
+    with tf.GradientTape() as outer:
+        outer.watch(x)
+        (first,) = gradient(function, x)
+    return outer.gradient(first, x)
+
+
+def push(function, x):
+    """Ask for forward mode."""
+    if host_of(x) == "JAX":
+        return jax.jvp(around(function), (x,), (jnp.ones_like(x),))
+    if host_of(x) == "PyTorch":
+        return torch.func.jvp(around(function), (x,), (torch.ones_like(x),))
+    with tf.autodiff.ForwardAccumulator(x, tf.ones_like(x)) as forward:
+        y = around(function)(x)
+    return forward.jvp(y)
 
 
 # ── the definition ───────────────────────────────────────────────────────────────────────────────────────
@@ -35,7 +72,7 @@ def undecided(x):
 
 
 def definition(x):
-    pb.custom_gradient(like=tf.tanh, differs="both")(undecided)
+    pb.custom_gradient(like=undecided, differs="both")(undecided)
 
 
 def definition_order(x):
@@ -43,7 +80,7 @@ def definition_order(x):
 
 
 def definition_partials(x):
-    pb.elementwise(tf.sin, "cos")
+    pb.elementwise(undecided, "cos")
 
 
 # ── what the body and `grad` return ──────────────────────────────────────────────────────────────────────
@@ -82,10 +119,7 @@ def square_with_gradgrad(x):
 
 
 def grad_signature_gradgrad(x):
-    with tf.GradientTape() as outer:
-        outer.watch(x)
-        (first,) = gradient(square_with_gradgrad, x)
-    outer.gradient(first, x)
+    second_gradient(square_with_gradgrad, x)
 
 
 @pb.custom_gradient
@@ -148,13 +182,13 @@ def add(x, bias):
 
 
 def cotangent_shape(x):
-    gradient(add, tf.ones([4, 3]), x)
+    gradient(add, pb.namespace(x).stack([x] * 4), x)
 
 
 @pb.custom_gradient
 def square_summed(x):
     def grad(dy):
-        return tf.reduce_sum(2 * x * dy)
+        return pb.namespace(x).sum(2 * x * dy)
 
     return x**2, grad
 
@@ -168,17 +202,17 @@ def turn(x):
     def grad(dy):
         return dy
 
-    return tf.transpose(x), grad
+    return pb.namespace(x).matrix_transpose(x), grad
 
 
 def cotangent_shape_transposed(x):
-    gradient(turn, tf.stack([x, x]))
+    gradient(turn, pb.namespace(x).stack([x, x]))
 
 
 @pb.custom_gradient
 def square_of_seven(x):
     def grad(dy):
-        return tf.ones([7])
+        return pb.namespace(dy).ones(7)
 
     return x**2, grad
 
@@ -190,9 +224,9 @@ def cotangent_shape_other(x):
 @pb.custom_gradient
 def wave(x):
     def grad(dy):
-        return tf.complex(dy, dy)
+        return pb.namespace(dy).astype(dy, pb.namespace(dy).complex64)
 
-    return tf.sin(x), grad
+    return pb.namespace(x).sin(x), grad
 
 
 def cotangent_dtype(x):
@@ -224,10 +258,7 @@ def scale_by(weight):
 
 
 def captured_tensor(x):
-    with tf.GradientTape() as tape:
-        tape.watch(x)
-        y = scale_by(2 * x)(tf.ones([3]))
-    tape.gradient(y, x)
+    gradient(lambda x: scale_by(2 * x)(pb.namespace(x).ones(3)), x)
 
 
 _weight = tf.Variable([1.0, 2.0, 3.0], name="weight")
@@ -250,7 +281,7 @@ def count(x):
     def grad(dy):
         return dy
 
-    return tf.cast(x, tf.int32), grad
+    return pb.namespace(x).astype(x, pb.namespace(x).int32), grad
 
 
 def output(x):
@@ -301,7 +332,7 @@ def no_tensor(x):
 
 
 def unsupported_input(x):
-    square(tf.RaggedTensor.from_row_lengths(x, [1, 2]))
+    square(x.to_sparse() if host_of(x) == "PyTorch" else tf.RaggedTensor.from_row_lengths(x, [1, 2]))
 
 
 def unsupported_input_dtype(x):
@@ -317,43 +348,43 @@ def square_once(x):
 
 
 def second_order(x):
-    with tf.GradientTape() as outer:
-        outer.watch(x)
-        (first,) = gradient(square_once, x)
-    outer.gradient(first, x)
+    second_gradient(square_once, x)
 
 
 @pb.custom_gradient(differs="the gradient is kept small")
 def calm(x):
     def grad(dy):
-        return tf.clip_by_value(dy, -1.0, 1.0)
+        return pb.namespace(dy).clip(dy, -1.0, 1.0)
 
-    return tf.identity(x), grad
+    return x * 1.0, grad
 
 
 def forward_mode(x):
-    with tf.autodiff.ForwardAccumulator(x, tf.ones_like(x)) as forward:
-        y = around(calm)(x)
-    forward.jvp(y)
+    push(calm, x)
 
 
 @pb.custom_gradient
 def sine(x):
     def grad(dy):
-        return tf.cos(x)
+        return pb.namespace(x).cos(x)
 
-    return tf.sin(x), grad
+    return pb.namespace(x).sin(x), grad
 
 
-REPORT = pb.check(sine, tf.constant([0.5, -1.0, 2.0]), seed=1)
+_AT = [0.5, -1.0, 2.0]
+REPORTS = {
+    "TensorFlow": pb.check(sine, tf.constant(_AT), seed=1),
+    "JAX": pb.check(sine, jnp.asarray(_AT), seed=1),
+    "PyTorch": pb.check(sine, torch.tensor(_AT), seed=1),
+}
 
 
 def wrong_gradient(x):
-    REPORT.raise_if_wrong()
+    REPORTS[host_of(x)].raise_if_wrong()
 
 
 def host(x):
-    add(x, jnp.ones(3))
+    add(x, jnp.ones(3) if host_of(x) == "TensorFlow" else tf.ones(3))
 
 
 class Foreign:
@@ -379,10 +410,7 @@ def external(x):
 
 
 def derivative(x):
-    with tf.GradientTape() as tape:
-        tape.watch(x)
-        y = callback(x)
-    tape.gradient(y, x)
+    gradient(callback, x)
 
 
 # name of the snapshot → what is raised, and by what; the first name of a class is its anchor
@@ -390,11 +418,11 @@ def derivative(x):
 
 
 def steps(x):
-    return tf.round(x)
+    return pb.namespace(x).round(x)
 
 
 def total(x):
-    return tf.reduce_sum(x)
+    return pb.namespace(x).sum(x)
 
 
 def pair(x):
@@ -410,7 +438,7 @@ def surrogate_structure(x):
 
 
 def best(x):
-    return x, tf.argmax(x)
+    return x, pb.namespace(x).argmax(x)
 
 
 def surrogate_dtype(x):
@@ -449,21 +477,29 @@ def forbidden_gradient(x):
     gradient(guarded, x)
 
 
+def clipped(x):
+    return pb.clip_gradient(x, norm=1.0)
+
+
 def forward_mode_clip(x):
-    with tf.autodiff.ForwardAccumulator(x, x):
-        pb.clip_gradient(x, norm=1.0)
+    push(clipped, x)
+
+
+RELU = {"TensorFlow": tf.nn.relu, "JAX": jax.nn.relu, "PyTorch": torch.relu}
+OTHER = {"TensorFlow": tf.nn.elu, "JAX": jnp.sin, "PyTorch": torch.sin}
+NO_OPERATION = {"TensorFlow": tf.nn.gelu, "JAX": jax.nn.gelu}
 
 
 def net(x):
-    return tf.nn.relu(x) * 2.0
+    return RELU[host_of(x)](x) * 2.0
 
 
 def override(x):
-    pb.override(net, {tf.nn.elu: halved})(x)
+    pb.override(net, {OTHER[host_of(x)]: halved})(x)
 
 
 def override_no_operation(x):
-    pb.override(net, {tf.nn.gelu: halved})(x)
+    pb.override(net, {NO_OPERATION[host_of(x)]: halved})(x)
 
 
 def override_nothing(x):
@@ -534,3 +570,18 @@ DIFFERENTIATED = [
     "output",
     "forward-mode",
 ]
+
+# what cannot go wrong elsewhere: JAX has no variables, no sparse arrays, and takes a random key as argument;
+# PyTorch lifts parameters, has hardly a dtype without arithmetic, and takes any function for an operation
+IMPOSSIBLE = {
+    "jax": [
+        *("captured-variable", "vector-condition", "unsupported-input", "unsupported-input-dtype"),
+        "external",  # there a compiled program calls Python
+    ],
+    "torch": [
+        *("captured-variable", "vector-condition", "unsupported-input-dtype", "override-no-operation"),
+        "external",
+    ],
+}
+# where another thing is wrong, because the frameworks have other things: the same sentences in other words
+OWN_WORDS = ["unsupported-input", "host", "override", "override-no-operation"]

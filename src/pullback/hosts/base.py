@@ -313,6 +313,9 @@ class Host(Protocol):
     def outline(self, output: Tensor) -> Any:
         """Keep what `zeros` needs to know of an output, and not the output itself."""
 
+    def lone(self, output: Any) -> Any:
+        """Give the outline of an output that is a floating tensor, and None for anything else, quickly."""
+
     def run(
         self, function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], where: str
     ) -> Any:

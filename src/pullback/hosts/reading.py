@@ -37,9 +37,10 @@ class Whole:
         self.prepare = prepare
 
 
-def being_read() -> bool:
-    """Tell whether a compiler asks this, and not the program."""
-    return str(sys._getframe(1).f_globals.get("__name__")).startswith("torch._dynamo")
+def being_read(program: dict[str, Any]) -> bool:
+    """Tell whether a compiler asks this, and not the program, whose module's globals are given."""
+    asking = sys._getframe(1).f_globals
+    return asking is not program and str(asking.get("__name__")).startswith("torch._dynamo")
 
 
 being_read._dynamo_marked_constant = True  # type: ignore[attr-defined]
@@ -56,4 +57,6 @@ def read(whole: Whole, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 def _is_code(value: Any) -> bool:
+    if isinstance(value, (dict, list, tuple)):  # torch.compile cannot tell whether one can be called
+        return False
     return value is None or (callable(value) and not hasattr(value, "named_parameters"))

@@ -7,7 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from pullback import hosts
+from pullback.example import example
 from pullback.replace.option import require_number, require_word
 from pullback.replace.surrogate import surrogate
 
@@ -19,6 +22,9 @@ def smooth_argmax(x: Any, *, axis: int = -1, like: str = "softmax", temperature:
     return x if like == "straight_through" else hosts.of(x).arrays.softmax(x / temperature, axis)
 
 
+@example(np.array([[0.7, -1.3, 2.1], [0.4, 0.9, -2.6]]))
+@example(np.array([0.7, -1.3, 2.1]), like="straight_through")
+@example(np.array([[0.7, -1.3], [0.4, 0.9]]), axis=0, temperature=0.5)
 def argmax_one_hot(x: Any, *, axis: int = -1, like: str = "softmax", temperature: float = 1.0) -> Any:
     """Put a one in the place of the largest value along an axis, and zeros elsewhere.
 
@@ -35,7 +41,7 @@ def argmax_one_hot(x: Any, *, axis: int = -1, like: str = "softmax", temperature
         >>> pb.argmax_one_hot(tf.constant([[1.0, 3.0, 2.0]])).numpy().tolist()
         [[0.0, 1.0, 0.0]]
 
-    Do not use it to predict a class: `tf.argmax` needs no gradient.
+    Do not use it to predict a class: an argmax needs no gradient.
     """
     require_word("argmax_one_hot", "like", like, _LIKE)
     require_number("argmax_one_hot", "temperature", temperature, least=0, above=True, fix="temperature=1.0")

@@ -11,9 +11,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from pullback import hosts
 from pullback.define import custom_gradient
 from pullback.errors import OptionError
+from pullback.example import example
 from pullback.hosts.base import Arrays
 from pullback.replace.option import forward_refused, require_number, require_word
 
@@ -22,6 +25,11 @@ _SMALLEST = 1e-3  # a weight that is zero may still move
 
 
 @custom_gradient(differs="the gradient is clipped")
+@example(np.array([0.7, -1.3, 2.1]), value=0.5)
+@example(np.array([0.7, -1.3, 2.1]), value=(-0.2, 0.4))
+@example(np.array([0.7, -1.3, 2.1]), norm=0.5)
+@example(np.array([[0.7, -1.3], [0.4, 0.9]]), norm=0.5, each="example")
+@example(np.array([[0.7, -1.3], [0.4, 0.9]]), adaptive=0.1, each="unit")
 def clip_gradient(
     x: Any,
     *,

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from pullback import hosts
 from pullback.define import custom_gradient
+from pullback.example import example
 from pullback.hosts.base import Function
 from pullback.replace.option import forward_refused
 
@@ -38,15 +41,17 @@ def _refuse(*_: Any, **__: Any) -> Any:
 rule_function: Function = _finite
 
 
+@example(np.array([0.7, -1.3, 2.1]))
 def finite_gradient(x: Any, *, counter: Any = None, label: str = "") -> Any:
     """Set NaN and infinities in the gradient of a value to zero, and count them.
 
-    Without a counter a line on stderr tells how many there were, in eager mode only: a graph that may be
+    Without a counter a line on stderr tells how many there were, in eager mode only: a program that may be
     compiled cannot print. Second order: derived, that of the cleaned gradient. Forward mode: refused.
 
     Args:
         x: The value. It is returned as it is.
-        counter: A variable of an integer dtype, to which the number of replaced elements is added.
+        counter: What the number of replaced elements is added to: a `tf.Variable` or a tensor of PyTorch, of
+            an integer dtype; on JAX, which has no variables, an integer array of NumPy with one element.
         label: What to call the value in the line on stderr.
 
     Example:

@@ -28,9 +28,9 @@ def loss(
     """Build a Keras loss from a value and an analytical gradient.
 
     It respects sample weights, class weights, reductions, mixed precision and distribution as every Keras
-    loss does, and is saved with a model if both functions are registered with Keras. Labels get no
-    gradient. Second
-    order: derived, by differentiating `gradient`. Forward mode: derived.
+    loss does, on each of Keras's backends, and is saved with a model if both functions are registered with
+    Keras. Labels get no gradient. Second order: derived, by differentiating `gradient`. Forward mode:
+    derived.
 
     Args:
         value: Takes `y_true, y_pred`, and returns one loss per example, or one per element.

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from pullback import hosts
 from pullback.define import custom_gradient
+from pullback.example import example
 from pullback.replace.function import require_functions
 
 
 @custom_gradient(differs="the gradient is passed through a function")
+@example(np.array([0.7, -1.3, 2.1]), lambda dy: 3 * dy)
+@example(np.array([0.7, -1.3, 2.1]), lambda dy: dy * dy * dy)
 def map_gradient(x: Any, fn: Any) -> Any:
     """Pass the gradient of a value through a function.
 
@@ -26,7 +31,7 @@ def map_gradient(x: Any, fn: Any) -> Any:
 
     Do not use it for what has a name: scale, reverse, clip, finite.
     """
-    require_functions("map_gradient", "pb.map_gradient(x, tf.sign)", fn=fn)
+    require_functions("map_gradient", "pb.map_gradient(x, sign)", fn=fn)
     host = hosts.of(x)
 
     def grad(dy: Any) -> Any:

@@ -26,16 +26,16 @@ def override(target: Any, gradients: Mapping[Any, Function] | None = None) -> An
     """Replace the gradient of every operation or layer of a kind, wherever it occurs in a function or model.
 
     With a function or model, gives the same function with other gradients; the original is not changed. With
-    gradients alone, gives a context: what is computed inside it, in eager mode or while a `tf.function` is
+    gradients alone, gives a context: what is computed inside it, in eager mode or while a function is
     traced, has those gradients. `replaced` tells how many places there were; a kind without any is an
     error. Second order: derived, by differentiating the given gradients. Forward mode: derived where they
     are linear, refused elsewhere.
 
     Args:
-        target: A function, a `tf.function`, a Keras model, a function of a loaded model; or the gradients,
-            for a context.
-        gradients: By kind, which is a function of the framework (`tf.nn.relu`), a Keras layer's class or
-            its name (`"Dense"`), or the name of an operation (`"Relu"`): a function that gives one
+        target: A function, compiled or not, a Keras model, a module, a function of a loaded model; or the
+            gradients, for a context.
+        gradients: By kind, which is a function of the framework (`tf.nn.relu`, `jax.nn.relu`, `torch.relu`),
+            the class of a layer or module, or a name (`"Dense"`, `"Relu"`): a function that gives one
             cotangent per tensor the operation takes. It is handed what it names, as in `with_gradient`:
             `dy`, the inputs, `output`.
 
@@ -60,7 +60,7 @@ def override(target: Any, gradients: Mapping[Any, Function] | None = None) -> An
             found=f"it was given a {type(target).__name__}"
             + ("" if gradients is None else f" and gradients of type {type(gradients).__name__}"),
             expected="a function or model and the gradients by kind, or the gradients alone",
-            fix="pb.override(model, {tf.nn.relu: guided})",
+            fix="pb.override(model, {relu: guided})",
         )
     for kind, gradient in chosen.items():
         if not callable(gradient):
@@ -87,7 +87,7 @@ def _host(target: Any, gradients: Mapping[Any, Function]) -> Host:
             "override",
             found=f"the kinds {', '.join(map(repr, gradients))}, and no word of which framework they are of",
             expected="a kind that is a function of a framework, or one framework in the program",
-            fix="pb.override(model, {tf.nn.relu: guided})",
+            fix="pb.override(model, {relu: guided})",
         )
     return known[0]
 

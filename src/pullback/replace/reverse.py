@@ -5,8 +5,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from pullback import hosts
 from pullback.define import custom_gradient
+from pullback.example import example
 from pullback.replace.option import require_number
 from pullback.replace.scale import scaled
 
@@ -21,6 +24,9 @@ def _now(strength: Any) -> Any:
 
 
 @custom_gradient(like=reversed_value)
+@example(np.array([0.7, -1.3, 2.1]))
+@example(np.array([0.7, -1.3, 2.1]), 0.5)
+@example(np.array([0.7, -1.3, 2.1]), lambda: 0.25)
 def reverse_gradient(x: Any, strength: Any = 1.0) -> Any:
     """Turn the gradient of a value round: −strength · dy.
 

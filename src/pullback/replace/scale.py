@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from pullback import hosts
 from pullback.define import custom_gradient
+from pullback.example import example
 
 
 def scaled(x: Any, factor: Any) -> Any:
@@ -15,6 +18,8 @@ def scaled(x: Any, factor: Any) -> Any:
 
 
 @custom_gradient(like=scaled)
+@example(np.array([0.7, -1.3, 2.1]), 0.5)
+@example(np.array([0.7, -1.3, 2.1]), np.array([1.0, 0.0, -2.0]))
 def scale_gradient(x: Any, factor: Any) -> Any:
     """Multiply the gradient of a value by a factor.
 

@@ -7,8 +7,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from pullback import hosts
 from pullback.define import custom_gradient
+from pullback.example import example
 from pullback.hosts.base import Arrays
 from pullback.replace.option import require_number, require_word
 from pullback.replace.slopes import SLOPES
@@ -34,6 +37,11 @@ def smooth_heaviside(x: Any, *, slope: str = "sigmoid", sharpness: Any = None) -
 
 
 @custom_gradient(like=smooth_heaviside)
+@example(np.array([0.7, -1.3, 2.1]), slope="sigmoid")
+@example(np.array([0.7, -1.3, 2.1]), slope="arctan")
+@example(np.array([0.7, -1.3, 2.1]), slope="fast_sigmoid")
+@example(np.array([0.7, -1.3, 2.1]), slope="triangular")
+@example(np.array([0.7, -1.3, 2.1]), slope="straight_through")
 def heaviside(x: Any, *, slope: str = "sigmoid", sharpness: Any = None) -> Any:
     """Give 1 where a value is not negative and 0 elsewhere, with a slope to train by.
 
@@ -73,6 +81,8 @@ def _height(slope: str) -> int:
 
 
 @custom_gradient(like=smooth_sign)
+@example(np.array([0.7, -1.3, 2.1]), sharpness=1.0)
+@example(np.array([0.7, -1.3, 2.1]), slope="arctan")
 def sign(x: Any, *, slope: str = "straight_through", sharpness: Any = None) -> Any:
     """Give the sign of a value, with a slope to train by, as binary networks need it.
 
@@ -89,7 +99,7 @@ def sign(x: Any, *, slope: str = "straight_through", sharpness: Any = None) -> A
         >>> pb.sign(tf.constant([-2.0, 0.5]), sharpness=1.0).numpy().tolist()
         [-1.0, 1.0]
 
-    Do not use it for the sign inside a formula: there the derivative is zero, and `tf.sign` has it.
+    Do not use it for the sign inside a formula: there the derivative is zero, as the framework's own has it.
     """
     xp = _arrays(x, "sign")
     k = _chosen("sign", slope, sharpness)
@@ -111,6 +121,8 @@ def smooth_round(x: Any, *, slope: str = "straight_through", sharpness: Any = No
 
 
 @custom_gradient(like=smooth_round)
+@example(np.array([0.7, -1.3, 2.1]))
+@example(np.array([0.7, -1.3, 2.1]), slope="sigmoid", sharpness=8.0)
 def round(x: Any, *, slope: str = "straight_through", sharpness: Any = None) -> Any:
     """Round to the nearest integer, with a slope to train by, as quantisers need it.
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
+import numpy as np
+
 from pullback import hosts
 from pullback.define import custom_gradient
 from pullback.errors import ForbiddenGradientError
+from pullback.example import example
 
 
 def constant(x: Any, *, reason: str = "") -> Any:
@@ -15,6 +18,7 @@ def constant(x: Any, *, reason: str = "") -> Any:
 
 
 @custom_gradient(like=constant)
+@example(np.array([0.7, -1.3, 2.1]))
 def stop_gradient(x: Any, *, reason: str = "") -> Any:
     """Let no gradient through a value: it counts as a constant.
 
@@ -38,12 +42,14 @@ def stop_gradient(x: Any, *, reason: str = "") -> Any:
 
 
 @custom_gradient(differs="any derivative is an error")
+@example(np.array([0.7, -1.3, 2.1]), reason="labels are no parameters")
 def forbid_gradient(x: Any, *, reason: str = "") -> Any:
     """Make it an error to differentiate through a value.
 
-    Differentiated in eager mode, or by a tape in the same `tf.function`, it raises. A tape outside a
+    Differentiated eagerly, or while a derivative is traced, it raises. In TensorFlow a tape outside a
     `tf.function` cannot know while it is traced, so there the derivative fails when it runs, with the same
-    text; compiled by XLA, which drops assertions, it is NaN. Second order and forward mode: refused.
+    text; compiled by XLA, which drops assertions, it is NaN. `torch.compile` traces the way back with the
+    forward, and raises then. Second order and forward mode: refused.
 
     Args:
         x: The value. It is returned as it is.

@@ -34,7 +34,7 @@ def straight_through(f: Function) -> Function:
 
     Do not use it for a function that is far from the identity: `surrogate` says what to take instead.
     """
-    require_functions("straight_through", "pb.straight_through(tf.round)", f=f)
+    require_functions("straight_through", "pb.straight_through(round)", f=f)
 
     def apply(call: Call) -> list[Tensor]:
         values = values_of(call)

@@ -31,7 +31,7 @@ def surrogate(f: Function, like: Function) -> Function:
 
     Do not use it where `f` has a useful derivative of its own.
     """
-    require_functions("surrogate", "pb.surrogate(tf.round, like=tf.identity)", f=f, like=like)
+    require_functions("surrogate", "pb.surrogate(round, like=identity)", f=f, like=like)
 
     def apply(call: Call) -> list[Tensor]:
         host = call.host
@@ -80,7 +80,7 @@ def require_same(
                 found=f"its output is {want}, and that of `{like}` is {have}",
                 expected="floating outputs of one shape",
                 why="the cotangent of the one is handed to the other",
-                fix=f"tf.cast the output to {have.dtype}"
+                fix=f"cast the output to {have.dtype}"
                 if not host.differentiable(value)
                 else f"make `{like}` return shape {show_shape(want.shape or ())}",
             )

@@ -27,7 +27,7 @@ def with_gradient(
     `grad` is linear in `dy`, refused otherwise.
 
     Args:
-        f: Any callable: a function, a `tf.function`, a layer, a function of a loaded model.
+        f: Any callable: a function, compiled or not, a layer or module, a function of a loaded model.
         grad: Gives one cotangent per tensor argument of `f`. It is handed what it names: first one cotangent
             per output, then arguments of `f` by their names, or all of them by position; `output`; and
             `variables`, if it gives the gradients of captured variables too: `return dx, [dv]`.

@@ -93,6 +93,9 @@ class JaxHost:
     def outline(self, output: Any) -> Any:
         return output.shape, output.dtype
 
+    def lone(self, output: Any) -> Any:
+        return self.outline(output) if self.is_tensor(output) and self.differentiable(output) else None
+
     def zeros(self, like: Any) -> Any:
         shape, dtype = like
         if jax.dtypes.issubdtype(dtype, jax.dtypes.extended):  # random keys have no zero

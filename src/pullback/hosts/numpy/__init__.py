@@ -54,6 +54,9 @@ class NumPyHost:
     def conform(self, cotangent: Any, like: Any) -> Any:
         return np.asarray(cotangent).astype(like.dtype)
 
+    def lone(self, output: Any) -> Any:
+        return self.outline(output) if self.is_tensor(output) and self.differentiable(output) else None
+
     def zeros(self, like: Any) -> Any:
         return np.zeros(*like)
 

@@ -114,6 +114,11 @@ class TensorFlowHost:
         # An eager tensor must not be kept alive for its shape; a symbolic one holds no memory.
         return (_shape_of(output), output.dtype) if type(output) is _EAGER else output
 
+    def lone(self, output: Any) -> Any:
+        if type(output) is _EAGER and _dtype_of(output) in _FLOATING:
+            return _shape_of(output), output.dtype
+        return None
+
     def zeros(self, like: Any) -> Any:
         return tf.zeros(*like) if isinstance(like, tuple) else tf.zeros_like(like)
 

@@ -93,6 +93,12 @@ class TorchHost:
     def outline(self, output: Any) -> Any:
         return output.shape, output.dtype, output.device
 
+    def lone(self, output: Any) -> Any:
+        if type(output) is not _TENSOR:
+            return None
+        dtype = output.dtype
+        return (output.shape, dtype, output.device) if dtype in _FLOATING else None
+
     def zeros(self, like: Any) -> Any:
         shape, dtype, device = like
         return torch.zeros(shape, dtype=dtype, device=device)

@@ -67,9 +67,12 @@ def trail(x: Any, like: Any) -> Any:
 
 
 def report(bad: Any, text: str, counter: Any, result: Any) -> Any:
-    """Add the number of places in `bad` to a counter, or say it on stderr; give the result back."""
+    """Add the number of places in `bad` to a counter; without one, say it on stderr in eager mode.
+
+    A transform of `torch.func` says nothing: there the places have no values yet.
+    """
     if counter is not None:
         counter += bad.sum().to(counter.dtype)
-    elif bad.any():
+    elif not torch.compiler.is_compiling() and not torch._C._functorch.is_batchedtensor(bad) and bad.any():
         print(f"{text}: {int(bad.sum())} of {bad.numel()} values", file=sys.stderr)
     return result

@@ -1,0 +1,6 @@
+"""Let the files of this suite find each other by name."""
+
+import os
+import sys
+
+sys.path.insert(0, os.path.dirname(__file__))
