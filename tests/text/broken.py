@@ -12,6 +12,7 @@ import torch
 
 import pullback as pb
 from pullback import errors, hosts
+from pullback.hosts.base import Spec, register
 
 
 def around(function):
@@ -386,6 +387,32 @@ def host(x):
     add(x, jnp.ones(3) if host_of(x) == "TensorFlow" else tf.ones(3))
 
 
+class Foreign:
+    name = "simulate"
+    where = "simulate (broken.py:1)"
+
+    def __init__(self):
+        self.token = register(self)
+
+    def __call__(self, arrays):
+        return arrays
+
+
+FOREIGN = Foreign()
+
+
+def callback(x):
+    return hosts.of(x).callback(FOREIGN, [x], [Spec((3,), "float32", "floating")])[0]
+
+
+def external(x):
+    tf.function(callback, jit_compile=True, autograph=False)(x)
+
+
+def derivative(x):
+    gradient(callback, x)
+
+
 # name of the snapshot → what is raised, and by what; the first name of a class is its anchor
 # ── replacing a gradient ─────────────────────────────────────────────────────────────────────────────────
 
@@ -521,6 +548,8 @@ CASES = {
     "override": (errors.OverrideError, override),
     "override-no-operation": (errors.OverrideError, override_no_operation),
     "override-nothing": (errors.OverrideError, override_nothing),
+    "external": (errors.ExternalError, external),
+    "derivative-external": (errors.DerivativeError, derivative),
 }
 
 # those that are raised when a rule is differentiated; a tape outside a tf.function must raise them too
@@ -545,8 +574,14 @@ DIFFERENTIATED = [
 # what cannot go wrong elsewhere: JAX has no variables, no sparse arrays, and takes a random key as argument;
 # PyTorch lifts parameters, has hardly a dtype without arithmetic, and takes any function for an operation
 IMPOSSIBLE = {
-    "jax": ["captured-variable", "vector-condition", "unsupported-input", "unsupported-input-dtype"],
-    "torch": ["captured-variable", "vector-condition", "unsupported-input-dtype", "override-no-operation"],
+    "jax": [
+        *("captured-variable", "vector-condition", "unsupported-input", "unsupported-input-dtype"),
+        "external",  # there a compiled program calls Python
+    ],
+    "torch": [
+        *("captured-variable", "vector-condition", "unsupported-input-dtype", "override-no-operation"),
+        "external",
+    ],
 }
 # where another thing is wrong, because the frameworks have other things: the same sentences in other words
 OWN_WORDS = ["unsupported-input", "host", "override", "override-no-operation"]

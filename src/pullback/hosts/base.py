@@ -6,6 +6,8 @@ A host executes; all thinking about forms, names and errors happens in front of 
 
 from __future__ import annotations
 
+import itertools
+import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, Protocol
 
@@ -164,6 +166,41 @@ class Derived:
         return ()
 
 
+class Foreign(Protocol):
+    """A function of NumPy arrays that no framework can see into.
+
+    It is pure: the same arrays give the same results, and a framework may call it more or less often than
+    the program says. Arrays arrive read-only, and are the framework's own memory where that is possible:
+    what it keeps of them, it copies. A result is copied if somebody else holds it.
+    """
+
+    name: str
+    where: str
+    token: int  # from `register`: names it in compiled programs of this process, which hold numbers only
+
+    def __call__(self, arrays: Sequence[Any]) -> Sequence[Any]:
+        """Run the function once."""
+
+    def batch(self, arrays: Sequence[Any], mapped: Sequence[bool]) -> Sequence[Any]:
+        """Run it for a batch: arrays that are mapped have a leading axis of it, and so has every result."""
+
+
+_tokens = itertools.count(1)
+_foreigns: weakref.WeakValueDictionary[int, Foreign] = weakref.WeakValueDictionary()
+
+
+def register(foreign: Foreign) -> int:
+    """Give a foreign function a number of its own, that finds it as long as somebody holds it."""
+    token = next(_tokens)
+    _foreigns[token] = foreign
+    return token
+
+
+def registered(token: int) -> Foreign:
+    """Find a foreign function by its number."""
+    return _foreigns[token]
+
+
 class Arrays(Protocol):
     """Offer the array functions that host-neutral rules are written in, beside Python's own operators."""
 
@@ -275,6 +312,9 @@ class Host(Protocol):
 
     def apply(self, operation: Operation, tensors: list[Tensor]) -> list[Tensor]:
         """Run an operation so that the framework differentiates it by its own pullback."""
+
+    def callback(self, foreign: Foreign, tensors: Sequence[Tensor], outputs: Sequence[Spec]) -> list[Tensor]:
+        """Run a foreign function as one operation, eagerly, compiled and batched; it has no derivative."""
 
     def subject(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Make a function and example arguments a subject of the checker."""

@@ -16,8 +16,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from pullback.errors import UnsupportedInputError
-from pullback.hosts.base import Kind, Met, Opener, Operation, Spec, summed_axes
-from pullback.hosts.jax import arrays
+from pullback.hosts.base import Foreign, Kind, Met, Opener, Operation, Spec, summed_axes
+from pullback.hosts.jax import arrays, callback
 from pullback.hosts.jax.apply import apply
 from pullback.hosts.jax.run import run
 
@@ -127,6 +127,9 @@ class JaxHost:
             return operation.forward(tensors)[0]
 
         return apply(operation, tensors)
+
+    def callback(self, foreign: Foreign, tensors: Sequence[Any], outputs: Sequence[Spec]) -> list[Any]:
+        return callback.callback(foreign, tensors, outputs)
 
     def vjp(
         self, function: Callable[..., Any], inputs: Sequence[Any], cotangents: Sequence[Any]

@@ -13,8 +13,8 @@ import torch
 from torch.autograd import forward_ad
 
 from pullback.errors import UnsupportedInputError
-from pullback.hosts.base import Kind, Met, Opener, Operation, Spec, summed_axes
-from pullback.hosts.torch import arrays, eager, levels, modules, transforms
+from pullback.hosts.base import Foreign, Kind, Met, Opener, Operation, Spec, summed_axes
+from pullback.hosts.torch import arrays, callback, eager, levels, modules, transforms
 from pullback.hosts.torch.run import run
 
 # What every call looks at, several times.
@@ -140,6 +140,9 @@ class TorchHost:
         if levels.transforming() or forward_ad._current_level >= 0:
             return transforms.handed(operation, tensors)
         return eager.apply(operation, tensors)
+
+    def callback(self, foreign: Foreign, tensors: Sequence[Any], outputs: Sequence[Spec]) -> list[Any]:
+        return callback.callback(foreign, tensors, outputs)
 
     def vjp(
         self, function: Callable[..., Any], inputs: Sequence[Any], cotangents: Sequence[Any]
