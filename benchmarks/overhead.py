@@ -1,12 +1,16 @@
 """What a custom gradient costs beside the operation itself: pullback against `tf.custom_gradient`.
 
 Eager mode on 8 numbers, where nothing but overhead is measured; then one step of a small network in a
-`tf.function` and under XLA, where both should cost nothing.
+`tf.function` and under XLA, where both should cost nothing. `overhead_jax.py` and `overhead_torch.py` ask the
+same of the other hosts, and are run from here too.
 """
 
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
+from pathlib import Path
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
@@ -105,5 +109,15 @@ def graph() -> list[tuple[str, float, float]]:
     return results
 
 
+def others() -> list[tuple[str, float, float]]:
+    """Measure the other hosts, each in a process of its own: frameworks do not share threads well."""
+    results = []
+    for host in ("jax", "torch"):
+        script = Path(__file__).with_name(f"overhead_{host}.py")
+        missed = subprocess.run([sys.executable, str(script)], check=False).returncode
+        results.append((f"{script.name}: bars missed", float(missed), 0.0))
+    return results
+
+
 if __name__ == "__main__":
-    judge(eager() + graph())
+    judge(eager() + graph() + others())
