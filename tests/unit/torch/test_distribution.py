@@ -54,7 +54,7 @@ def test_the_gradients_of_two_processes_are_averaged():
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    with mp.Manager() as manager:
+    with mp.get_context("spawn").Manager() as manager:  # a fork of a process with threads may hang
         results = manager.dict()
         mp.spawn(worker, (port, results), nprocs=WORLD)
         got = [results[rank] for rank in range(WORLD)]

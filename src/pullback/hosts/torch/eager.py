@@ -18,7 +18,7 @@ from torch.autograd import forward_ad
 from pullback.call import Call
 from pullback.hosts.base import Operation, Pullback
 from pullback.hosts.torch import captures, forward, heard, orders, short, surroundings
-from pullback.hosts.torch.outputs import fresh
+from pullback.hosts.torch.outputs import apart, fresh
 from pullback.hosts.torch.residuals import Kept
 
 _set_grad_enabled = torch._C._set_grad_enabled  # a context of `torch.no_grad` costs as much as the body
@@ -49,6 +49,7 @@ def apply_pushing(operation: Operation, tensors: list[Any]) -> list[Any]:
     """Run an operation on tensors that carry tangents, and push these too."""
     with forward_ad._set_fwd_grad_enabled(False):
         outputs, pull, inputs, state = _run(operation, tensors)
+        outputs = apart(outputs, inputs)  # the tangent of an input is not that of an output
     recorded = _Recorded(operation, pull, len(tensors), state)
     recorded.pushing = tensors  # what is saved is not to be had before the node is done
     try:
