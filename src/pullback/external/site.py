@@ -1,0 +1,174 @@
+"""A call of an external function, up to the values of its tensors.
+
+Frameworks hand over flat lists of arrays; the user's functions take the arguments they were written for. A
+site knows how one becomes the other, what the call returns, and keeps nothing of the framework: it may live
+as long as a compiled program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pullback import contract, tree
+from pullback.call import Call
+from pullback.errors import ExternalError, PullbackError
+from pullback.external.shapes import ArraySpec, Layout, for_host, layout_of, made_up, of_array, of_host
+from pullback.hosts.base import Host, Spec, Tensor
+from pullback.hosts.numpy import HOST as NUMPY
+
+if TYPE_CHECKING:
+    from pullback.external.function import External
+
+Array = np.ndarray[Any, Any]
+
+
+class Site:
+    """Know the statics, the structure and the outputs of a call."""
+
+    def __init__(self, external: External, call: Call) -> None:
+        from pullback.external import foreign
+
+        self.external = external
+        self.rule = call.rule
+        self.flat = call.flat
+        self.slots = call.slots
+        self.keywords = call._keywords
+        self.count = len(call.tensors)
+        self.names = self._names()
+        self.key: Any = None  # of the statics, for the cache; None where they cannot be compared
+        self.layouts: dict[Any, Layout] = {}
+        self.last: Layout | None = None
+        self.routines: dict[str, Any] = {}
+        self.forward = foreign.Forward(self)
+
+    def _names(self) -> list[str]:
+        names = [""] * self.count
+        for slot in self.slots:
+            for place in slot.places:
+                if place is not None:
+                    names[place] = slot.name
+        return names
+
+    def bound(self, arrays: Sequence[Any]) -> Call:
+        """Give the call with NumPy arrays in the places of its tensors."""
+        call: Call = Call.__new__(Call)
+        call.rule = self.rule
+        call.symbolic = False
+        call.flat = self.flat
+        call.host = NUMPY
+        call.tensors = list(arrays)
+        call._slots = self.slots
+        call._keywords = self.keywords
+        self.outlined(call)
+        return call
+
+    def outlined(self, call: Call) -> None:
+        """Tell a call the structure of its outputs."""
+        if self.last is not None:
+            call.output_tree = self.last.tree
+            call.statics = [contract.TENSOR] * len(self.last.specs)
+
+    def named(self, arrays: Sequence[Any]) -> dict[str, Any]:
+        """Give all arguments by their names."""
+        return {slot.name: Call._value(slot, arrays) for slot in self.slots}
+
+    # ── outputs ──────────────────────────────────────────────────────────────────────────────────────────
+
+    def layout(self, specs: Sequence[ArraySpec]) -> Layout | None:
+        """Give what the function returns for arguments of these specs, if that is known."""
+        key = tuple((spec.shape, spec.dtype) for spec in specs)
+        found = self.layouts.get(key)
+        if found is None and self.external.output is not None:
+            arguments = self.bound(specs).arguments(specs)
+            found = layout_of(self.external.output, arguments, self.named(specs), self.rule.where)
+            self.layouts[key] = found
+        if found is not None:
+            self.last = found
+        return found
+
+    def learn(self, arrays: Sequence[Array], returned: Any) -> Layout:
+        """Remember what the function returned for such arguments."""
+        leaves, structure = tree.flatten(returned)
+        # a number takes the dtype that the arguments have
+        specs = tuple(
+            of_array(leaf if isinstance(leaf, np.ndarray) else np.asarray(leaf, _dtype(leaf, arrays)))
+            for leaf in leaves
+        )
+        layout = self.last = Layout(structure, specs)
+        self.layouts[tuple((a.shape, a.dtype) for a in arrays)] = layout
+        return layout
+
+    def promised(self, host: Host, tensors: Sequence[Tensor]) -> Promised:
+        """Promise the specs of the outputs, found out when somebody looks at them."""
+        return Promised(self, host, tensors)
+
+    def find(self, host: Host, tensors: Sequence[Tensor]) -> Layout:
+        """Find out what the function returns, by running it if nothing else tells."""
+        specs = [of_host(host.spec(tensor)) for tensor in tensors]
+        found = self.layout(specs)
+        if found is None:
+            values = _values(tensors)
+            real = values is not None
+            arrays = values if values is not None else made_up(specs)
+            if arrays is None:
+                raise self._unknown(f"an argument is {next(s for s in specs if s.size is None)}")
+            try:
+                self.forward.ahead(arrays, keep=real)
+            except PullbackError as error:
+                if real:
+                    raise
+                raise self._unknown(f"it was tried at made-up numbers, and failed: {error}") from error
+            found = self.layout(specs)
+            assert found is not None
+        return found
+
+    def _unknown(self, found: str) -> ExternalError:
+        error: ExternalError = ExternalError.about(
+            self.rule.where,
+            found=f"the shape of its output is not known: {found}",
+            expected="output=, which tells shape and dtype without running it",
+            why="a compiled program must know its tensors before there are values",
+            fix=f"@pb.external(output=lambda {', '.join(self.rule.signature.parameters)}: "
+            f"{next(iter(self.rule.signature.parameters), 'x')})",
+        )
+        return error
+
+
+class Promised(Sequence[Spec]):
+    """The specs of the outputs of a call, found out when somebody looks at them."""
+
+    def __init__(self, site: Site, host: Host, tensors: Sequence[Tensor]) -> None:
+        self.site = site
+        self.host = host
+        self.tensors = tensors
+        self.known: list[Spec] | None = None
+
+    def _specs(self) -> list[Spec]:
+        if self.known is None:
+            self.known = [for_host(spec) for spec in self.site.find(self.host, self.tensors).specs]
+        return self.known
+
+    def __len__(self) -> int:
+        return len(self._specs())
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._specs()[index]
+
+    def __iter__(self) -> Iterator[Spec]:
+        return iter(self._specs())
+
+
+def _values(tensors: Sequence[Tensor]) -> list[Array] | None:
+    """Give the values of tensors, or None where a program is being traced and there are none."""
+    try:
+        return [np.asarray(tensor) for tensor in tensors]
+    except Exception:  # each framework has its own way to say that a tensor has no value
+        return None
+
+
+def _dtype(leaf: Any, arrays: Sequence[Array]) -> np.dtype[Any] | None:
+    floats = [a.dtype for a in arrays if a.dtype.kind == "f"]
+    return floats[0] if type(leaf) is float and floats else None
