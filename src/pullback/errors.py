@@ -23,7 +23,8 @@
     │   └── ForbiddenGradientError   refused by `forbid_gradient`
     ├── WrongGradientError       a check found that a gradient is not what it claims to be
     ├── HostError                a framework that is missing, too old, or mixed with another
-    └── OverrideError            nothing to override, or no operation
+    ├── OverrideError            nothing to override, or no operation
+    └── ExternalError            a function outside the framework failed, or cannot run there
 
 One class is one section of `docs/errors.md`; `anchor` names it.
 """
@@ -157,3 +158,7 @@ class HostError(PullbackError, RuntimeError):
 
 class OverrideError(PullbackError, ValueError):
     """An override matched nothing, or names something that is no operation."""
+
+
+class ExternalError(PullbackError, RuntimeError):
+    """A function that runs outside the framework failed, or cannot run where it was put."""

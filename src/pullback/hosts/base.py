@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, Protocol
 
+import numpy as np
+
 from pullback.errors import CotangentShapeError, SecondOrderError
 from pullback.rule import Intent
 
@@ -175,6 +177,28 @@ def second_order_refused(operation: Operation) -> SecondOrderError:
     return error
 
 
+class Foreign(Protocol):
+    """A function of NumPy arrays that no framework can see into.
+
+    It is pure: the same arrays give the same results, and a framework may call it more or less often than
+    the program says. Arrays arrive read-only, and are the framework's own memory where that is possible.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def where(self) -> str: ...
+
+    def __call__(self, arrays: Sequence[np.ndarray[Any, Any]]) -> Sequence[np.ndarray[Any, Any]]:
+        """Run the function once."""
+
+    def batch(
+        self, arrays: Sequence[np.ndarray[Any, Any]], mapped: Sequence[bool]
+    ) -> Sequence[np.ndarray[Any, Any]]:
+        """Run it for a batch: arrays that are mapped have a leading axis of it, and so has every result."""
+
+
 class Arrays(Protocol):
     """Offer the array functions that host-neutral rules are written in, beside Python's own operators."""
 
@@ -283,6 +307,9 @@ class Host(Protocol):
 
     def apply(self, operation: Operation, tensors: list[Tensor]) -> list[Tensor]:
         """Run an operation so that the framework differentiates it by its own pullback."""
+
+    def callback(self, foreign: Foreign, tensors: Sequence[Tensor], outputs: Sequence[Spec]) -> list[Tensor]:
+        """Run a foreign function as one operation, eagerly, compiled and batched; it has no derivative."""
 
     def subject(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Make a function and example arguments a subject of the checker."""

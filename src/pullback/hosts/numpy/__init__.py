@@ -9,7 +9,7 @@ import numpy as np
 
 from pullback.errors import HostError
 from pullback.hosts.base import Kind, Opener, Operation, Spec, summed_axes
-from pullback.hosts.numpy import arrays
+from pullback.hosts.numpy import arrays, callback
 
 _KINDS: dict[str, Kind] = {"f": "floating", "c": "complex", "i": "integer", "u": "integer"}
 
@@ -67,6 +67,8 @@ class NumPyHost:
 
     def apply(self, operation: Operation, tensors: list[Any]) -> list[Any]:
         return operation.forward(tensors)[0]
+
+    callback = staticmethod(callback.callback)
 
     def unbroadcast(self, cotangent: Any, like: Any) -> Any:
         cotangent = np.asarray(cotangent)

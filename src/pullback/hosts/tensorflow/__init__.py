@@ -14,8 +14,8 @@ from typing import Any
 import tensorflow as tf
 
 from pullback.errors import UnsupportedInputError
-from pullback.hosts.base import Kind, Met, Opener, Operation, Spec, summed_axes
-from pullback.hosts.tensorflow import arrays, autograph, public, recording
+from pullback.hosts.base import Foreign, Kind, Met, Opener, Operation, Spec, summed_axes
+from pullback.hosts.tensorflow import arrays, autograph, callback, public, recording
 
 if recording.AVAILABLE:
     from pullback.hosts.tensorflow import eager, graph
@@ -187,6 +187,9 @@ class TensorFlowHost:
         if not self.recorded:
             return public.apply(operation, tensors)
         return eager.apply(operation, tensors) if tf.executing_eagerly() else graph.apply(operation, tensors)
+
+    def callback(self, foreign: Foreign, tensors: Sequence[Any], outputs: Sequence[Spec]) -> list[Any]:
+        return callback.callback(foreign, tensors, outputs, recorded=self.recorded)
 
     def subject(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         from pullback.hosts.tensorflow.subject import subject

@@ -53,7 +53,7 @@ def apply(operation: Operation, tensors: list[Any]) -> list[Any]:
 
 def attach(gradient: Any, sources: list[Any], graph: Any) -> list[Any]:
     """Pass tensors through an operation that has this gradient, for tapes outside and inside the graph."""
-    name = _register(gradient)
+    name = register(gradient)
     with recording.stop_recording(), graph.gradient_override_map({"IdentityN": name}):
         results = list(tf.raw_ops.IdentityN(input=sources))
     recording.record_operation(gradient.operation.name, results, sources, gradient.by_tape, gradient.forward)
@@ -70,7 +70,8 @@ def _inside(tensor: Any, graph: Any) -> Any:
     return tf.identity(tensor) if not hasattr(graph, "capture") else graph.capture(tensor)
 
 
-def _register(gradient: Any) -> str:
+def register(gradient: Any) -> str:
+    """Name a gradient for TensorFlow, as long as somebody else holds it."""
     name = f"Pullback-{recording.next_tensor_id()}"
     _gradients[name] = gradient
 

@@ -15,7 +15,9 @@ try:
     from tensorflow.python import pywrap_tfe
     from tensorflow.python.eager import execute, forwardprop_util, record
     from tensorflow.python.framework import op_callbacks, ops
+    from tensorflow.python.ops import control_flow_util, script_ops
     from tensorflow.python.ops.parallel_for import pfor
+    from tensorflow.python.saved_model import save_context
 
     could_record = record.could_possibly_record
     is_watched = record.should_record_backprop
@@ -32,6 +34,9 @@ try:
     add_op_callback = op_callbacks.add_op_callback
     remove_op_callback = op_callbacks.remove_op_callback
     vectorized = pfor.wrap
+    register_function = script_ops._py_funcs.insert  # holds it weakly, and names it for PyFunc
+    in_xla_context = control_flow_util.GraphOrParentsInXlaContext
+    saving = save_context.in_save_context
     AVAILABLE = True
 except (ImportError, AttributeError):  # another TensorFlow than we know
     AVAILABLE = False
