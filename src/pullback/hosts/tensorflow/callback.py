@@ -98,7 +98,7 @@ class _Traced:
                     input=[*tensors, _mark(self.foreign)],
                     token=recording.register_function(self),
                     Tout=[tf.as_dtype(spec.dtype) for spec in self.outputs],
-                    name=re.sub(r"\W", "_", f"{self.foreign.name} runs in Python"),
+                    name=re.sub(r"\W", "_", f"{self.foreign.name} runs in Python").lstrip("_"),
                 )
             )
         results[0].op.pfor_converter = self.convert  # and this keeps what is registered alive
