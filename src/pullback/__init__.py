@@ -25,6 +25,7 @@ from pullback.rule import Intent, Rule
 if _CHECKING_TYPES:
     from pullback import testing
     from pullback.check.check import check
+    from pullback.external.wrap import external
 
 __version__ = "0.1.0"
 
@@ -38,6 +39,7 @@ __all__ = [
     "elementwise",
     "errors",
     "example",
+    "external",
     "finite_gradient",
     "forbid_gradient",
     "heaviside",
@@ -58,8 +60,9 @@ __all__ = [
 
 
 def __getattr__(name: str) -> _Any:
-    # What only tests and tools need is imported when asked for. `check` is a package that can be called.
-    if name in ("check", "testing"):
+    # What not every program needs is imported when asked for. `check` and `external` are
+    # packages that can be called.
+    if name in ("check", "external", "testing"):
         import importlib
 
         return importlib.import_module(f"pullback.{name}")

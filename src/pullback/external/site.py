@@ -40,7 +40,7 @@ class Site:
         self.names = self._names()
         self.key: Any = None  # of the statics, for the cache; None where they cannot be compared
         self.layouts: dict[Any, Layout] = {}
-        self.last: Layout | None = None
+        self.promises: dict[Any, tuple[Layout, list[Spec]]] = {}  # the same, by what a host shows of its tensors
         self.routines: dict[str, Any] = {}
         self.forward = foreign.Forward(self)
 
@@ -52,7 +52,7 @@ class Site:
                     names[place] = slot.name
         return names
 
-    def bound(self, arrays: Sequence[Any]) -> Call:
+    def bound(self, arrays: Sequence[Any], layout: Layout | None = None) -> Call:
         """Give the call with NumPy arrays in the places of its tensors."""
         call: Call = Call.__new__(Call)
         call.rule = self.rule
@@ -62,14 +62,9 @@ class Site:
         call.tensors = list(arrays)
         call._slots = self.slots
         call._keywords = self.keywords
-        self.outlined(call)
+        if layout is not None:
+            outline(call, layout)
         return call
-
-    def outlined(self, call: Call) -> None:
-        """Tell a call the structure of its outputs."""
-        if self.last is not None:
-            call.output_tree = self.last.tree
-            call.statics = [contract.TENSOR] * len(self.last.specs)
 
     def named(self, arrays: Sequence[Any]) -> dict[str, Any]:
         """Give all arguments by their names."""
@@ -85,8 +80,6 @@ class Site:
             arguments = self.bound(specs).arguments(specs)
             found = layout_of(self.external.output, arguments, self.named(specs), self.rule.where)
             self.layouts[key] = found
-        if found is not None:
-            self.last = found
         return found
 
     def learn(self, arrays: Sequence[Array], returned: Any) -> Layout:
@@ -97,7 +90,7 @@ class Site:
             of_array(leaf if isinstance(leaf, np.ndarray) else np.asarray(leaf, _dtype(leaf, arrays)))
             for leaf in leaves
         )
-        layout = self.last = Layout(structure, specs)
+        layout = Layout(structure, specs)
         self.layouts[tuple((a.shape, a.dtype) for a in arrays)] = layout
         return layout
 
@@ -110,16 +103,12 @@ class Site:
         specs = [of_host(host.spec(tensor)) for tensor in tensors]
         found = self.layout(specs)
         if found is None:
-            values = _values(tensors)
-            real = values is not None
-            arrays = values if values is not None else made_up(specs)
+            arrays = made_up(specs)
             if arrays is None:
                 raise self._unknown(f"an argument is {next(s for s in specs if s.size is None)}")
             try:
-                self.forward.ahead(arrays, keep=real)
+                self.forward(arrays)
             except PullbackError as error:
-                if real:
-                    raise
                 raise self._unknown(f"it was tried at made-up numbers, and failed: {error}") from error
             found = self.layout(specs)
             assert found is not None
@@ -138,35 +127,47 @@ class Site:
 
 
 class Promised(Sequence[Spec]):
-    """The specs of the outputs of a call, found out when somebody looks at them."""
+    """The specs of the outputs of a call, found out when somebody looks at them.
+
+    A framework that runs the function at once looks only when there are results: then nothing is tried.
+    """
 
     def __init__(self, site: Site, host: Host, tensors: Sequence[Tensor]) -> None:
         self.site = site
         self.host = host
         self.tensors = tensors
-        self.known: list[Spec] | None = None
+        self._known: tuple[Layout, list[Spec]] | None = None
 
-    def _specs(self) -> list[Spec]:
-        if self.known is None:
-            self.known = [for_host(spec) for spec in self.site.find(self.host, self.tensors).specs]
-        return self.known
+    def _found(self) -> tuple[Layout, list[Spec]]:
+        if self._known is None:
+            # A host's own shapes and dtypes are read faster than its specs are made.
+            key = (self.host.name, *((t.shape, t.dtype) for t in self.tensors))
+            known = self.site.promises.get(key)
+            if known is None:
+                layout = self.site.find(self.host, self.tensors)
+                known = self.site.promises[key] = layout, [for_host(spec) for spec in layout.specs]
+            self._known = known
+        return self._known
+
+    @property
+    def layout(self) -> Layout:
+        """The structure of the outputs."""
+        return self._found()[0]
 
     def __len__(self) -> int:
-        return len(self._specs())
+        return len(self._found()[1])
 
     def __getitem__(self, index: Any) -> Any:
-        return self._specs()[index]
+        return self._found()[1][index]
 
     def __iter__(self) -> Iterator[Spec]:
-        return iter(self._specs())
+        return iter(self._found()[1])
 
 
-def _values(tensors: Sequence[Tensor]) -> list[Array] | None:
-    """Give the values of tensors, or None where a program is being traced and there are none."""
-    try:
-        return [np.asarray(tensor) for tensor in tensors]
-    except Exception:  # each framework has its own way to say that a tensor has no value
-        return None
+def outline(call: Call, layout: Layout) -> None:
+    """Tell a call the structure of its outputs."""
+    call.output_tree = layout.tree
+    call.statics = [contract.TENSOR] * len(layout.specs)
 
 
 def _dtype(leaf: Any, arrays: Sequence[Array]) -> np.dtype[Any] | None:

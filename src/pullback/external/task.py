@@ -22,7 +22,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pullback.errors import DefinitionError
-from pullback.external.ownership import owned
 
 Function = Callable[..., Any]
 _HERE = os.path.dirname(os.path.abspath(__file__))
@@ -79,16 +78,11 @@ class Task:
         if self.away:  # arrays that travelled are writable again
             _freeze([*args, *kwargs.values()])
         try:
-            if self.away:
-                return self._run(args, kwargs)
-            return owned([self._run(args, kwargs)])
+            if self.limit is None:
+                return self.function(*args, **kwargs)
+            return _limited(self.function, args, kwargs, self.limit)
         except Exception as error:
             return Failure.of(error)
-
-    def _run(self, args: Any, kwargs: dict[str, Any]) -> Any:
-        if self.limit is None:
-            return self.function(*args, **kwargs)
-        return _limited(self.function, args, kwargs, self.limit)
 
     def __reduce__(self) -> Any:
         return _revive, (_payload(self), self.limit)
