@@ -6,10 +6,10 @@ A host executes; all thinking about forms, names and errors happens in front of 
 
 from __future__ import annotations
 
+import itertools
+import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, Protocol
-
-import numpy as np
 
 from pullback.errors import CotangentShapeError, SecondOrderError
 from pullback.rule import Intent
@@ -183,21 +183,34 @@ class Foreign(Protocol):
 
     It is pure: the same arrays give the same results, and a framework may call it more or less often than
     the program says. Arrays arrive read-only, and are the framework's own memory where that is possible.
+    A result is copied if somebody else holds it.
     """
 
-    @property
-    def name(self) -> str: ...
+    name: str
+    where: str
+    token: int  # from `register`: names it in a compiled program, which can hold numbers only
 
-    @property
-    def where(self) -> str: ...
-
-    def __call__(self, arrays: Sequence[np.ndarray[Any, Any]]) -> Sequence[np.ndarray[Any, Any]]:
+    def __call__(self, arrays: Sequence[Any]) -> Sequence[Any]:
         """Run the function once."""
 
-    def batch(
-        self, arrays: Sequence[np.ndarray[Any, Any]], mapped: Sequence[bool]
-    ) -> Sequence[np.ndarray[Any, Any]]:
+    def batch(self, arrays: Sequence[Any], mapped: Sequence[bool]) -> Sequence[Any]:
         """Run it for a batch: arrays that are mapped have a leading axis of it, and so has every result."""
+
+
+_tokens = itertools.count(1)
+_foreigns: weakref.WeakValueDictionary[int, Foreign] = weakref.WeakValueDictionary()
+
+
+def register(foreign: Foreign) -> int:
+    """Give a foreign function a number of its own, that finds it as long as somebody holds it."""
+    token = next(_tokens)
+    _foreigns[token] = foreign
+    return token
+
+
+def registered(token: int) -> Foreign:
+    """Find a foreign function by its number."""
+    return _foreigns[token]
 
 
 class Arrays(Protocol):

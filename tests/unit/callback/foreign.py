@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pullback.hosts.base import Spec
+from pullback.hosts.base import Spec, register
 
 
 class Recorded:
@@ -12,6 +12,7 @@ class Recorded:
         self.function = function
         self.name = name
         self.where = f"{name} (model.py:12)"
+        self.token = register(self)
         self.calls = []
         self.batches = []
 

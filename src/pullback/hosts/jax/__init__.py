@@ -14,8 +14,8 @@ import jax
 import jax.numpy as jnp
 
 from pullback.errors import UnsupportedInputError
-from pullback.hosts.base import Kind, Met, Opener, Operation, Spec, summed_axes
-from pullback.hosts.jax import arrays
+from pullback.hosts.base import Foreign, Kind, Met, Opener, Operation, Spec, summed_axes
+from pullback.hosts.jax import arrays, callback
 
 
 class JaxHost:
@@ -111,6 +111,9 @@ class JaxHost:
             return tuple(outputs), grad
 
         return list(native(*tensors))
+
+    def callback(self, foreign: Foreign, tensors: Sequence[Any], outputs: Sequence[Spec]) -> list[Any]:
+        return callback.callback(foreign, tensors, outputs)
 
     def vjp(
         self, function: Callable[..., Any], inputs: Sequence[Any], cotangents: Sequence[Any]

@@ -14,6 +14,7 @@ import math
 import sys
 import traceback
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -65,10 +66,16 @@ def dtype(name: str) -> np.dtype[Any]:
         return np.dtype(object)
     try:
         return np.dtype(name)
-    except TypeError:  # bfloat16 and smaller: a package that the frameworks bring
-        import ml_dtypes
-
-        return np.dtype(getattr(ml_dtypes, name))
+    except TypeError:  # bfloat16 and smaller
+        try:
+            return np.dtype(getattr(import_module("ml_dtypes"), name))
+        except (ImportError, AttributeError):
+            raise ExternalError.about(
+                "external",
+                found=f"a tensor of dtype {name}, which NumPy has no name for",
+                expected="a dtype of NumPy, or one of the package ml_dtypes",
+                fix="cast it to float32 first, or pip install ml_dtypes",
+            ) from None
 
 
 def known(spec: Spec) -> bool:

@@ -11,8 +11,8 @@ from typing import Any
 import torch
 
 from pullback.errors import UnsupportedInputError
-from pullback.hosts.base import Kind, Met, Opener, Operation, Spec, summed_axes
-from pullback.hosts.torch import arrays
+from pullback.hosts.base import Foreign, Kind, Met, Opener, Operation, Spec, summed_axes
+from pullback.hosts.torch import arrays, callback
 
 
 class TorchHost:
@@ -99,6 +99,9 @@ class TorchHost:
             self.bypassed.append(Met(operation.name, operation.intent))
             return operation.forward(tensors)[0]
         return list(_Native.apply(operation, *tensors))
+
+    def callback(self, foreign: Foreign, tensors: Sequence[Any], outputs: Sequence[Spec]) -> list[Any]:
+        return callback.callback(foreign, tensors, outputs)
 
     def vjp(
         self, function: Callable[..., Any], inputs: Sequence[Any], cotangents: Sequence[Any]

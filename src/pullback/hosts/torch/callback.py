@@ -1,0 +1,199 @@
+"""Running a foreign function in PyTorch.
+
+Plain tensors in eager mode are handed to Python directly. Everything else goes through one operator of ours,
+`pullback::foreign`: it has a fake for `torch.compile`, a batch for `vmap`, and a derivative that refuses.
+The operator takes numbers only, so that it can stand in a compiled program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+import torch
+from torch._functorch.utils import enable_single_level_autograd_function
+from torch.autograd import forward_ad
+
+from pullback.hosts.base import Foreign, Spec, register, registered
+from pullback.hosts.numpy import callback as on_arrays
+from pullback.hosts.numpy.callback import Maps
+
+_PLAIN = (torch.Tensor, torch.nn.Parameter)
+_UNKNOWN = -1  # the length of an axis, until it has run
+# what NumPy has no dtype for, and the integers of its size
+_BITS = {torch.bfloat16: torch.int16} | {
+    getattr(torch, name): torch.uint8
+    for name in ("float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz")
+}
+_DTYPES = [
+    *(torch.float16, torch.float32, torch.float64, torch.complex64, torch.complex128, torch.bool),
+    *(torch.int8, torch.int16, torch.int32, torch.int64),
+    *(torch.uint8, torch.uint16, torch.uint32, torch.uint64),
+    *_BITS,
+]
+_NAMES = [str(dtype).removeprefix("torch.") for dtype in _DTYPES]
+
+
+def callback(foreign: Foreign, tensors: Sequence[Any], outputs: Sequence[Spec]) -> list[Any]:
+    """Run a foreign function on tensors."""
+    tensors = list(tensors)
+    if not torch.compiler.is_compiling() and _is_plain(tensors):
+        return _run(foreign, tensors, outputs, ())
+    lengths = [_UNKNOWN if n is None else n for spec in outputs for n in spec.shape or ()]
+    ranks = [len(spec.shape or ()) for spec in outputs]
+    dtypes = [_NAMES.index(spec.dtype) for spec in outputs]
+    return list(torch.ops.pullback.foreign(tensors, _token(foreign), [], lengths, ranks, dtypes))
+
+
+def _is_plain(tensors: Sequence[Any]) -> bool:
+    """Tell whether nobody looks at what is done with these tensors."""
+    if torch._C._are_functorch_transforms_active() or torch._C._len_torch_dispatch_stack():
+        return False
+    if forward_ad._current_level >= 0:
+        return False
+    recorded = torch.is_grad_enabled()
+    for tensor in tensors:  # noqa: SIM110 (called often)
+        if type(tensor) not in _PLAIN or (recorded and tensor.requires_grad):
+            return False
+    return True
+
+
+def _token(foreign: Foreign) -> int:
+    if not hasattr(foreign, "token"):
+        foreign.token = register(foreign)
+    return foreign.token
+
+
+# ── arrays ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _run(foreign: Foreign, tensors: Sequence[Any], outputs: Sequence[Spec], maps: Maps) -> list[Any]:
+    results = on_arrays.run(foreign, [_array(tensor) for tensor in tensors], outputs, maps)
+    on_arrays.own(results)
+    made = [_tensor(result, spec) for result, spec in zip(results, outputs)]
+    if tensors and not tensors[0].is_cpu:
+        made = [tensor.to(tensors[0].device) for tensor in made]
+    return made
+
+
+def _array(tensor: Any) -> Any:
+    """Give a read-only view of a tensor's memory; a copy of what is not the CPU's."""
+    tensor = tensor.detach()
+    bits = _BITS.get(tensor.dtype)
+    if bits is None:
+        return on_arrays.read_only(tensor.numpy(force=True))
+    array = tensor.view(bits).numpy(force=True).view(on_arrays.dtype(_NAMES[_DTYPES.index(tensor.dtype)]))
+    return on_arrays.read_only(array)
+
+
+def _tensor(array: Any, spec: Spec) -> Any:
+    """Make a tensor of an array's memory."""
+    if array.dtype.kind != "V" and array.dtype.isbuiltin == 1:
+        return torch.from_numpy(array)
+    dtype = _DTYPES[_NAMES.index(spec.dtype)]
+    return torch.from_numpy(array.view(str(_BITS[dtype]).removeprefix("torch."))).view(dtype)
+
+
+# ── the operator ─────────────────────────────────────────────────────────────────────────────────────────
+
+_library = torch.library.Library("pullback", "DEF")
+_library.define(
+    "foreign(Tensor[] tensors, int token, int[] maps, SymInt[] lengths, int[] ranks, int[] dtypes)"
+    " -> Tensor[]"
+)
+_pinned: dict[int, Foreign] = {}  # those that stand in compiled programs, which name them and nothing more
+
+
+def _specs(lengths: Sequence[Any], ranks: Sequence[int], dtypes: Sequence[int]) -> list[Spec]:
+    rest = [None if isinstance(n, int) and n == _UNKNOWN else n for n in lengths]
+    specs = []
+    for rank, code in zip(ranks, dtypes):
+        shape, rest = tuple(rest[:rank]), rest[rank:]
+        specs.append(Spec(shape, _NAMES[code], "other"))
+    return specs
+
+
+def _maps(flat: Sequence[int], count: int) -> Maps:
+    """Read the maps: a number for each tensor in each of them."""
+    return tuple(tuple(map(bool, flat[i : i + count])) for i in range(0, len(flat), count)) if count else ()
+
+
+def _lengths(tensors: Sequence[Any], maps: Maps) -> list[Any]:
+    depths = [0] * len(tensors)
+    lengths = []
+    for mapped in maps:
+        for i, here in enumerate(mapped):
+            if here:
+                length = tensors[i].shape[depths[i]]
+                depths[i] += 1
+        lengths.append(length)
+    return lengths
+
+
+@torch.library.impl(_library, "foreign", "CompositeExplicitAutograd")
+def _concrete(
+    tensors: Any, token: int, flat: Sequence[int], lengths: Any, ranks: Sequence[int], dtypes: Sequence[int]
+) -> list[Any]:
+    return _run(registered(token), tensors, _specs(lengths, ranks, dtypes), _maps(flat, len(tensors)))
+
+
+@torch.library.register_fake("pullback::foreign", lib=_library)
+def _fake(
+    tensors: Any, token: int, flat: Sequence[int], lengths: Any, ranks: Sequence[int], dtypes: Sequence[int]
+) -> list[Any]:
+    """Make what `torch.compile` traces with: shapes and dtypes, no numbers."""
+    _pinned[int(token)] = registered(int(token))
+    device = tensors[0].device if tensors else torch.device("cpu")
+    batch = _lengths(tensors, _maps(flat, len(tensors)))
+    made = []
+    for spec, code in zip(_specs(lengths, ranks, dtypes), dtypes):
+        shape = [torch.library.get_ctx().new_dynamic_size() if n is None else n for n in spec.shape or ()]
+        made.append(torch.empty([*batch, *shape], dtype=_DTYPES[code], device=device))
+    return made
+
+
+@torch.library.register_vmap("pullback::foreign", lib=_library)
+def _batched(info: Any, in_dims: Any, tensors: Any, token: int, flat: Sequence[int], *rest: Any) -> Any:
+    """Make one call of a batch: its axis goes in front, outside those of maps further in."""
+    axes = in_dims[0]
+    moved = [t if axis is None else t.movedim(axis, 0) for t, axis in zip(tensors, axes)]
+    results = torch.ops.pullback.foreign(
+        moved, token, [*(int(axis is not None) for axis in axes), *flat], *rest
+    )
+    return results, [0] * len(results)
+
+
+# ── derivatives ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+class _Refused(torch.autograd.function._SingleLevelFunction):
+    """A foreign function that somebody may differentiate: the values are right, a derivative is refused."""
+
+    @staticmethod
+    def forward(ctx: Any, keys: Any, rest: Any, *tensors: Any) -> Any:
+        ctx.token = rest[0]
+        return tuple(_below(keys, tensors, rest))
+
+    @staticmethod
+    def backward(ctx: Any, *_: Any) -> NoReturn:
+        raise on_arrays.not_differentiable(registered(ctx.token))
+
+
+def _autograd(keys: Any, tensors: Any, *rest: Any) -> list[Any]:
+    level = forward_ad._current_level
+    if level >= 0 and any(forward_ad.unpack_dual(t, level=level).tangent is not None for t in tensors):
+        raise on_arrays.not_differentiable(registered(rest[0]))
+    if not torch.is_grad_enabled() or not any(tensor.requires_grad for tensor in tensors):
+        return list(_below(keys, tensors, rest))
+    with enable_single_level_autograd_function():
+        return list(_Refused.apply(keys, rest, *tensors))
+
+
+def _below(keys: Any, tensors: Sequence[Any], rest: Any) -> Any:
+    with torch._C._AutoDispatchBelowAutograd():
+        return torch.ops.pullback.foreign.default.redispatch(
+            keys & torch._C._after_autograd_keyset, list(tensors), *rest
+        )
+
+
+_library.impl("foreign", _autograd, "Autograd", with_keyset=True)
