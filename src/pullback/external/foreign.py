@@ -145,7 +145,18 @@ class Routine:
 class Forward(Routine):
     """The function itself."""
 
+    _ready: tuple[Any, list[Array]] | None = None
+
+    def ahead(self, arrays: list[Array]) -> None:
+        """Run a call before the framework does, which must know what it returns."""
+        results = self(arrays)
+        self._ready = _places(arrays), results
+
     def __call__(self, arrays: Sequence[Array]) -> list[Array]:
+        if self._ready is not None:
+            (places, results), self._ready = self._ready, None
+            if places == _places(arrays):
+                return results
         cache = self.external.cache
         if cache is None or self.site.key is None:
             return super().__call__(arrays)
@@ -248,6 +259,10 @@ def empty(specs: Sequence[ArraySpec]) -> list[Array]:
 
 def _without(array: Array, lead: tuple[int, ...]) -> ArraySpec:
     return ArraySpec(array.shape[len(lead) :], array.dtype)
+
+
+def _places(arrays: Sequence[Array]) -> Any:
+    return [(a.__array_interface__["data"][0], a.shape, a.strides) for a in arrays]
 
 
 def _structure(value: Any) -> str:

@@ -103,16 +103,24 @@ class Site:
         specs = [of_host(host.spec(tensor)) for tensor in tensors]
         found = self.layout(specs)
         if found is None:
-            arrays = made_up(specs)
-            if arrays is None:
-                raise self._unknown(f"an argument is {next(s for s in specs if s.size is None)}")
-            try:
-                self.forward(arrays)
-            except PullbackError as error:
-                raise self._unknown(f"it was tried at made-up numbers, and failed: {error}") from error
+            values = _values(tensors)
+            if values is not None:  # this run is the call
+                self.forward.ahead(values)
+            else:
+                self._try(specs)
             found = self.layout(specs)
             assert found is not None
         return found
+
+    def _try(self, specs: Sequence[ArraySpec]) -> None:
+        """Run the function at made-up numbers, to see what it returns."""
+        arrays = made_up(specs)
+        if arrays is None:
+            raise self._unknown(f"an argument is {next(s for s in specs if s.size is None)}")
+        try:
+            self.forward(arrays)
+        except PullbackError as error:
+            raise self._unknown(f"it was tried at made-up numbers, and failed: {error}") from error
 
     def _unknown(self, found: str) -> ExternalError:
         error: ExternalError = ExternalError.about(
@@ -168,6 +176,14 @@ def outline(call: Call, layout: Layout) -> None:
     """Tell a call the structure of its outputs."""
     call.output_tree = layout.tree
     call.statics = [contract.TENSOR] * len(layout.specs)
+
+
+def _values(tensors: Sequence[Tensor]) -> list[Array] | None:
+    """Give the values of tensors, or None where a program is being traced and there are none."""
+    try:
+        return [np.asarray(tensor) for tensor in tensors]
+    except Exception:  # each framework has its own way to say that a tensor has no value
+        return None
 
 
 def _dtype(leaf: Any, arrays: Sequence[Array]) -> np.dtype[Any] | None:
