@@ -116,7 +116,7 @@ class External:
         site = self._sites.get(key)
         if site is None or site.rule is not call.rule:
             site = Site(self, call)
-            site.key = key
+            site.key = _kind(call)
             with self._lock:
                 self._sites[key] = site
                 while len(self._sites) > _SITES:
@@ -220,8 +220,10 @@ def _kind(call: Call) -> Any:
     """Name a call up to the values of its tensors; None where its statics cannot be compared."""
     parts: list[Any] = []
     for slot in call.slots:
+        if not slot.passed and not slot.has_tensor:
+            continue  # the function has the default itself
         leaves = [(type(leaf), leaf) for leaf, place in zip(slot.leaves, slot.places) if place is None]
-        parts.append((slot.name, slot.passed, tuple(slot.places), _shape(slot.tree), tuple(leaves)))
+        parts.append((slot.name, tuple(slot.places), _shape(slot.tree), tuple(leaves)))
     try:
         hash(key := tuple(parts))
     except TypeError:

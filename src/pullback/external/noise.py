@@ -2,8 +2,9 @@
 
 Along a line of m + 1 equally spaced points the k-th differences of a smooth function vanish as the k-th
 power of the spacing, those of noise of variance σ² have variance σ²·(2k)!/(k!)² (Moré and Wild, 2011). The
-least of the estimates over k is the noise. Two spacings are tried: a solver that takes the same steps at
-close points shows its noise only further away.
+least of the estimates over k is the noise. Two spacings are tried, since a solver that takes the same steps
+at close points shows its noise only further away; and wider ones as long as most values do not change at
+all, which is what a program that prints six digits does.
 """
 
 from __future__ import annotations
@@ -17,15 +18,16 @@ import numpy as np
 Array = np.ndarray[Any, Any]
 Evaluate = Callable[[Sequence[Array]], "list[Array]"]  # vectors to vectors
 POINTS = 6  # beside the one that is known
+WIDEST = 0.02  # relative spacing
 
 
 def scales(x: Array, parts: Sequence[slice]) -> Array:
-    """Give the size to which each coordinate is moved relatively: its own, or the usual of its argument."""
+    """Give the size to which each coordinate is moved relatively: its own, if that is not far below the usual."""
     sizes = np.abs(x)
     for part in parts:
         own = sizes[part]
         usual = float(np.sqrt(np.mean(own**2))) if own.size else 0.0
-        sizes[part] = np.maximum(own, usual if 0 < usual < np.inf else 1.0)
+        sizes[part] = np.maximum(own, usual / 4 if 0 < usual < np.inf else 1.0)
     return sizes
 
 
@@ -46,12 +48,16 @@ def relative_noise(evaluate: Evaluate, x: Array, y: Array, sizes: Array, unit: f
     direction = sizes * rng.choice([-1.0, 1.0], x.size) * rng.uniform(0.5, 1.0, x.size)
     size = float(np.linalg.norm(y))
     found = unit
-    for spacing in (unit**0.75, unit**0.5):
+    spacing = unit**0.75
+    while spacing < WIDEST:
         steps = [k - POINTS // 2 for k in range(POINTS + 1)]
         moved = evaluate([x + k * spacing * direction for k in steps if k != 0])
-        rows = moved[: POINTS // 2] + [y] + moved[POINTS // 2 :]
-        values = np.stack(rows)
+        values = np.stack([*moved[: POINTS // 2], y, *moved[POINTS // 2 :]])
         size = max(size, float(np.abs(values).max(initial=0.0)))
         if np.isfinite(values).all() and size > 0:
             found = max(found, level(values) / size)
+        still = float(np.mean(np.diff(values, axis=0) == 0)) if values.size else 0.0
+        if spacing >= unit**0.5 and still < 0.5:
+            break
+        spacing = max(unit**0.5, 32 * spacing) if spacing >= unit**0.5 else unit**0.5
     return min(found, 0.1)

@@ -59,7 +59,11 @@ class Pulling(Derived):
     def along(self, tensors: Sequence[Tensor], moves: Sequence[Tensor]) -> list[Tensor]:
         """Give H·t."""
         wrapped = self.wrapped
-        bend = Bend(wrapped.site, wrapped.layout, self.foreign, self.count)
+        known = wrapped.site.routines
+        key = f"bend {len(wrapped.layout.specs)}"
+        bend = known.get(key)
+        if bend is None:  # one object a site: compiled programs know it by its identity
+            bend = known[key] = Bend(wrapped.site, wrapped.layout, self.foreign, self.count)
         specs = [self.host.spec(x) for x in self.moving(tensors)]
         return self.host.callback(bend, [*moves, *tensors], specs)
 

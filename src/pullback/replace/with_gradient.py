@@ -115,10 +115,11 @@ def chosen(
     known = _by_name(call, args, kwargs)
     takes = _parameters(grad)
     wanted: dict[str, Any] = {}
-    if any(p.name == "output" for p in takes):
+    special = {"output", "variables"} - set(known)  # an argument of that name is meant by it
+    if "output" in special and any(p.name == "output" for p in takes):
         wanted["output"] = output()
     positional = [p for p in takes if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    places = [p for p in positional if p.name not in ("output", "variables")]
+    places = [p for p in positional if p.name not in special]
     wanted |= {p.name: known[p.name] for p in takes if p.kind is p.KEYWORD_ONLY and p.name in known}
     if any(p.kind is p.VAR_POSITIONAL for p in takes):
         return [*dys, *args], wanted | {n: v for n, v in kwargs.items() if n in wanted}
