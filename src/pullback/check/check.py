@@ -38,7 +38,8 @@ def check(
 ) -> Report:
     """Check the gradient of any differentiable callable at example arguments.
 
-    `order` is the highest derivative tested; `rtol` loosens what counts as equal; `probes` names the probes
+    `order` is the highest derivative tested; `rtol` loosens what counts as equal, and is what
+    a rule says of its own accuracy if it says anything; `probes` names the probes
     to run, all by default; `own_points=False` keeps to the arguments given; `xla=False` and `export=False`
     leave these two, the slowest, out of the capabilities.
     """
@@ -54,7 +55,7 @@ def check(
     settings = Settings(
         seed=secrets.randbelow(2**31) if seed is None else seed,
         order=order,
-        rtol=rtol,
+        rtol=getattr(getattr(f, "rule", None), "accuracy", None) if rtol is None else rtol,
         probes=None if probes is None else tuple(probes),
         own_points=own_points,
         xla=xla,

@@ -25,6 +25,7 @@ from pullback.hosts.base import Tensor
 from pullback.rule import Intent
 from pullback.tree import Tree
 
+DIFFERENCES = 1e-6  # what any difference in double precision reaches
 _SITES = 128  # kinds of calls that are remembered
 
 
@@ -105,6 +106,12 @@ class External:
         if declared.kind == "exact" and scheme is not None and scheme.name == "spsa" and not exact:
             return Intent("differs", reason=f"an estimate by simultaneous perturbation, {scheme.samples} samples")
         return declared
+
+    @property
+    def accuracy(self) -> float | None:
+        """Tell how exact the derivatives claim to be, where differences are among them."""
+        schemes = {scheme.name for scheme in (self.options.scheme, self.options.second) if scheme is not None}
+        return DIFFERENCES if schemes & {"central", "forward"} else None
 
     # ── calls ────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -140,6 +140,7 @@ def external(
         intent=held.intent(intent),
         order=held.order,
         source=source_of(function),
+        accuracy=held.accuracy,
     )
     return _decorated(held, rule, intent)
 
