@@ -95,11 +95,17 @@ class Runner:
         """Run one call."""
         if self.pool.given is not None:
             return next(self.stream(task, [job], fail))
-        for _ in range(self.retries + 1):
+        result = task(job.args, job.kwargs)
+        return result if type(result) is not Failure else self.again(result, task, job, fail)
+
+    def again(self, failure: Failure, task: Task, job: Job, fail: Callable[[Failure, Job], Exception]) -> Any:
+        """Try a call here that failed once, as often as was asked for."""
+        for _ in range(self.retries):
             result = task(job.args, job.kwargs)
             if type(result) is not Failure:
                 return result
-        raise fail(result, job) from result.error
+            failure = result
+        raise fail(failure, job) from failure.error
 
     def stream(
         self, task: Task, jobs: Iterable[Job], fail: Callable[[Failure, Job], Exception]

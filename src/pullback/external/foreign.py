@@ -47,19 +47,15 @@ class Routine:
         self.where = site.rule.where
         self.runner = self.external.runner
         self.batched = self.external.batched
-        self._task: Any = None
+        self.task = self.external.task(self.role)
         self.seen = False
-
-    @property
-    def task(self) -> Any:
-        if self._task is None:
-            self._task = self.external.task(self.role)
-        return self._task
 
     # ── what a kind of function says ─────────────────────────────────────────────────────────────────────
 
     def arguments(self, arrays: Sequence[Array]) -> tuple[list[Any], dict[str, Any]]:
         """Give the arguments of the user's function."""
+        if self.site.flat:
+            return list(arrays), {}
         return self.site.bound(arrays).arguments(arrays)
 
     def settle(self, returned: Any, arrays: list[Array], label: str, lead: tuple[int, ...] = ()) -> list[Array]:
@@ -73,13 +69,20 @@ class Routine:
     # ── running ──────────────────────────────────────────────────────────────────────────────────────────
 
     def __call__(self, arrays: Sequence[Array]) -> list[Array]:
-        given = [guard.frozen(a) for a in arrays]
+        given = list(arrays)  # read-only: the host sees to that
         if not self.seen:
             return self._first(given)
         return self._one(given)
 
     def _one(self, arrays: list[Array]) -> list[Array]:
-        returned = self.runner.one(self.task, Job(*self.arguments(arrays)), self.failed)
+        args, kwargs = self.arguments(arrays)
+        if self.runner.pool.given is None:
+            returned = self.task(args, kwargs)
+            if type(returned) is not Failure:
+                return self.settle(returned, arrays, "")
+            returned = self.runner.again(returned, self.task, Job(args, kwargs), self.failed)
+        else:
+            returned = next(self.runner.stream(self.task, [Job(args, kwargs)], self.failed))
         return self.settle(returned, arrays, "")
 
     def _first(self, arrays: list[Array]) -> list[Array]:
@@ -145,6 +148,13 @@ class Routine:
 class Forward(Routine):
     """The function itself."""
 
+    def known(self, arrays: Sequence[Array]) -> tuple[list[Array], Any]:
+        """Run a call; give its results, and the layout and the specs that they have."""
+        results = self(arrays)
+        layout = self.site.layout(arrays)
+        assert layout is not None
+        return results, (layout, layout.promised)
+
     _ready: tuple[Any, list[Array]] | None = None
 
     def ahead(self, arrays: list[Array]) -> None:
@@ -187,7 +197,13 @@ class Forward(Routine):
             yield found or []
 
     def settle(self, returned: Any, arrays: list[Array], label: str, lead: tuple[int, ...] = ()) -> list[Array]:
-        layout = self.site.layout([_without(a, lead) for a in arrays])
+        layout = self.site.layout([_without(a, lead) for a in arrays] if lead else arrays)
+        if layout is not None and layout.tree is None and not lead and type(returned) is np.ndarray:
+            (spec,) = layout.specs  # the common case: an array, as it was promised
+            if returned.dtype == spec.dtype and returned.shape == spec.shape:
+                if not self.external.allow_nan:
+                    guard.refuse_nan([returned], arrays, where=self.where, what=self.what, label=label)
+                return [returned]
         if layout is None:
             if lead:  # what one element gives is known from a run of its own
                 self([a[0] for a in arrays])

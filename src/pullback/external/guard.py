@@ -141,18 +141,25 @@ def _fits(have: tuple[int, ...], want: tuple[int | None, ...]) -> bool:
     return have == want or (len(have) == len(want) and all(n is None or m == n for m, n in zip(have, want)))
 
 
+def _has_nan(array: Array) -> bool:
+    if array.dtype.kind not in "fc" or not array.size:
+        return False
+    least = np.minimum.reduce(array, axis=None)  # a NaN wins; and no sum overflows
+    return bool(least != least)
+
+
 def refuse_nan(
     results: Sequence[Array], inputs: Sequence[Array], *, where: str, what: str, label: str
 ) -> None:
     """Refuse a NaN among results."""
     for i, array in enumerate(results):
-        if array.dtype.kind not in "fc" or not np.isnan(array).any():
+        if not _has_nan(array):
             continue
         name = what if len(results) == 1 else f"{what} {i}"
         place = f", {label}" if label else ""
         index = tuple(int(n) for n in np.argwhere(np.isnan(array))[0])
         at = f" at index {index if len(index) > 1 else index[0]}" if index else ""
-        came = any(x.dtype.kind in "fc" and np.isnan(x).any() for x in inputs)
+        came = any(map(_has_nan, inputs))
         raise ExternalOutputError.about(
             where,
             found=f"{name} is NaN{at}{place}" + (", and so is one of its inputs" if came else ""),

@@ -12,8 +12,8 @@ from typing import Any
 from pullback.call import Call
 from pullback.external.second import Pulling
 from pullback.external.shapes import Layout
-from pullback.external.site import Site, outline
-from pullback.hosts.base import Tensor
+from pullback.external.site import Promised, Site, outline
+from pullback.hosts.base import Host, Tensor
 from pullback.replace.graft import Graft
 from pullback.replace.with_gradient import pulled
 
@@ -21,6 +21,11 @@ from pullback.replace.with_gradient import pulled
 def run(site: Site, call: Call) -> list[Tensor]:
     """Run one call."""
     host = call.host
+    if host.idle(call.tensors):
+        now = Now(site, host, call.tensors)
+        values = host.callback(now, call.tensors, now)
+        outline(call, now.layout)
+        return values
     tensors = [host.arrays.stop(t) if host.differentiable(t) else t for t in call.tensors]
     promised = site.promised(host, tensors)
     values = host.callback(site.forward, tensors, promised)
@@ -29,6 +34,25 @@ def run(site: Site, call: Call) -> list[Tensor]:
     if not any(map(host.differentiable, values)) or not any(map(host.differentiable, call.tensors)):
         return values
     return host.apply(Wrapped(site, call, layout), values + call.tensors)
+
+
+class Now(Promised):
+    """A call that is run at once: the function, and what it returned in the place of a promise."""
+
+    def __init__(self, site: Site, host: Host, tensors: Sequence[Tensor]) -> None:
+        self.site = site
+        self.host = host
+        self.tensors = tensors
+        self._known = None
+        self.name = site.rule.name
+        self.where = site.rule.where
+
+    def __call__(self, arrays: Sequence[Any]) -> list[Any]:
+        results, self._known = self.site.forward.known(arrays)
+        return results
+
+    def batch(self, arrays: Sequence[Any], mapped: Sequence[bool]) -> list[Any]:
+        return self.site.forward.batch(arrays, mapped)
 
 
 class Wrapped(Graft):

@@ -7,6 +7,7 @@ there are any. A layout never holds a value.
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -87,6 +88,11 @@ class Layout:
 
     tree: tree.Tree | None
     specs: tuple[ArraySpec, ...]
+
+    @functools.cached_property
+    def promised(self) -> list[Spec]:
+        """The specs as hosts read them."""
+        return [for_host(spec) for spec in self.specs]
 
 
 def layout_of(output: Any, arguments: tuple[list[Any], dict[str, Any]], names: Mapping[str, Any], where: str) -> Layout:

@@ -15,7 +15,8 @@ import numpy as np
 from pullback import contract, tree
 from pullback.call import Call
 from pullback.errors import ExternalError, PullbackError
-from pullback.external.shapes import ArraySpec, Layout, for_host, layout_of, made_up, of_array, of_host
+from pullback.external.guard import frozen
+from pullback.external.shapes import ArraySpec, Layout, layout_of, made_up, of_array, of_host
 from pullback.hosts.base import Host, Spec, Tensor
 from pullback.hosts.numpy import HOST as NUMPY
 
@@ -72,11 +73,12 @@ class Site:
 
     # ── outputs ──────────────────────────────────────────────────────────────────────────────────────────
 
-    def layout(self, specs: Sequence[ArraySpec]) -> Layout | None:
-        """Give what the function returns for arguments of these specs, if that is known."""
-        key = tuple((spec.shape, spec.dtype) for spec in specs)
+    def layout(self, specs: Sequence[Any]) -> Layout | None:
+        """Give what the function returns for arguments of such shapes and dtypes, if that is known."""
+        key = tuple([(spec.shape, spec.dtype) for spec in specs])
         found = self.layouts.get(key)
         if found is None and self.external.output is not None:
+            specs = [ArraySpec(spec.shape, spec.dtype) for spec in specs]
             arguments = self.bound(specs).arguments(specs)
             found = layout_of(self.external.output, arguments, self.named(specs), self.rule.where)
             self.layouts[key] = found
@@ -105,7 +107,7 @@ class Site:
         if found is None:
             values = _values(tensors)
             if values is not None:  # this run is the call
-                self.forward.ahead(values)
+                self.forward.ahead([frozen(value) for value in values])
             else:
                 self._try(specs)
             found = self.layout(specs)
@@ -118,7 +120,7 @@ class Site:
         if arrays is None:
             raise self._unknown(f"an argument is {next(s for s in specs if s.size is None)}")
         try:
-            self.forward(arrays)
+            self.forward([frozen(array) for array in arrays])
         except PullbackError as error:
             raise self._unknown(f"it was tried at made-up numbers, and failed: {error}") from error
 
@@ -153,7 +155,7 @@ class Promised(Sequence[Spec]):
             known = self.site.promises.get(key)
             if known is None:
                 layout = self.site.find(self.host, self.tensors)
-                known = self.site.promises[key] = layout, [for_host(spec) for spec in layout.specs]
+                known = self.site.promises[key] = layout, layout.promised
             self._known = known
         return self._known
 
