@@ -1,4 +1,4 @@
-"""A foreign function for the tests: it remembers how it was called."""
+"""Foreign functions for the tests: they remember how they were called."""
 
 import numpy as np
 
@@ -38,3 +38,8 @@ def floats(*shape, dtype="float32"):
 def mixed(x, y):
     """Compute something that tells its arguments apart."""
     return [np.asarray(2 * x + y.sum(), x.dtype)]
+
+
+def failing(x):
+    """Fail in a line that a traceback must show."""
+    raise KeyError("the solver diverged")

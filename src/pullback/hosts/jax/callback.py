@@ -15,6 +15,7 @@ import jax
 import numpy as np
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
+from jax.sharding import AbstractMesh, NamedSharding, PartitionSpec
 
 from pullback.hosts.base import Foreign, Spec
 from pullback.hosts.numpy import callback as on_arrays
@@ -23,8 +24,28 @@ from pullback.hosts.numpy.callback import Maps
 
 def callback(foreign: Foreign, tensors: Sequence[Any], outputs: Sequence[Spec]) -> list[Any]:
     """Run a foreign function on arrays."""
-    specs = tuple(_canonical(spec, jax.config.jax_enable_x64) for spec in outputs)
-    return foreign_p.bind(*tensors, called=_Called(foreign), specs=specs, maps=())  # type: ignore[no-any-return]
+    wide: bool = jax.config.jax_enable_x64  # type: ignore[attr-defined]
+    specs = tuple(_canonical(spec, wide) for spec in outputs)
+    results: list[Any] = foreign_p.bind(*tensors, called=_Called(foreign), specs=specs, maps=())
+    varying = frozenset().union(*(_varying(t) for t in tensors if isinstance(t, jax.core.Tracer)))
+    return [_vary(result, varying) for result in results] if varying else results
+
+
+def _varying(array: Any) -> frozenset[Any]:
+    """List the axes of a mesh along which an array inside a shard_map is not the same everywhere."""
+    aval = jax.typeof(array)
+    kind = getattr(aval, "manual_axis_type", None)
+    return kind.varying if kind is not None else getattr(aval, "vma", frozenset())
+
+
+def _vary(result: Any, axes: frozenset[Any]) -> Any:
+    """Say of a result that it varies as the arguments do; JAX takes that of a callback for the same."""
+    missing = tuple(axes - _varying(result))
+    if not missing:
+        return result
+    if hasattr(jax.lax, "pcast"):
+        return jax.lax.pcast(result, missing, to="varying")
+    return jax.lax.pvary(result, missing)  # type: ignore[attr-defined]
 
 
 @functools.lru_cache(maxsize=1024)
@@ -34,12 +55,20 @@ def _canonical(spec: Spec, wide: bool) -> Spec:
 
 
 class _Called:
-    """A foreign function as a parameter of a primitive, which must be hashable."""
+    """A foreign function as a parameter of a primitive: hashable, and the same for the same function.
 
-    __slots__ = ("foreign",)
+    It is callable and can be referred to weakly, which is why JAX's caches hold it weakly, as they hold
+    functions: it goes with the programs that it stands in.
+    """
+
+    __slots__ = ("__weakref__", "foreign")
 
     def __init__(self, foreign: Foreign) -> None:
         self.foreign = foreign
+
+    def __call__(self, arrays: Sequence[Any], specs: Sequence[Spec], maps: Maps) -> list[Any]:
+        views = [on_arrays.read_only(array) for array in arrays]
+        return on_arrays.own(on_arrays.run(self.foreign, views, specs, maps))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _Called) and other.foreign is self.foreign
@@ -60,10 +89,8 @@ foreign_p.multiple_results = True
 @foreign_p.def_impl
 def _evaluate(*arrays: Any, called: _Called, specs: Sequence[Spec], maps: Maps) -> list[Any]:
     # `np.asarray` of an array of JAX is a view of its memory where that is the CPU's.
-    views = [on_arrays.read_only(array) for array in arrays]
-    results = on_arrays.own(on_arrays.run(called.foreign, views, specs, maps))
     device = _device(arrays)
-    return [_array(result, device) for result in results]
+    return [_array(result, device) for result in called(arrays, specs, maps)]
 
 
 def _array(result: Any, device: Any) -> Any:
@@ -94,26 +121,42 @@ def _abstract(*avals: Any, called: _Called, specs: Sequence[Spec], maps: Maps) -
                 length = avals[i].shape[depths[i]]
                 depths[i] += 1
         lengths.append(length)
-    return [_aval((*lengths, *(spec.shape or ())), on_arrays.dtype(spec.dtype), avals) for spec in specs]
+    return [
+        jax.core.ShapedArray((*lengths, *(spec.shape or ())), on_arrays.dtype(spec.dtype)) for spec in specs
+    ]
 
 
-def _aval(shape: tuple[int, ...], dtype: Any, avals: Sequence[Any]) -> Any:
-    """Describe a result, which varies over the axes of a mesh that any argument varies over."""
-    varying = frozenset().union(*(getattr(aval, "vma", ()) for aval in avals))
-    return jax.core.ShapedArray(shape, dtype, **({"vma": varying} if varying else {}))
+def _lower(context: Any, *arrays: Any, called: _Called, specs: Sequence[Spec], maps: Maps) -> Any:
+    """Put a call of Python into a program that is compiled."""
+    told = on_arrays.telling(lambda *arrays: called(arrays, specs, maps), chained=False)
+    if getattr(context.module_context.axis_context, "num_devices", None) == 1:
+        # `jax.pure_callback` comes to this, and copies every argument before it calls.
+        return mlir.emit_python_callback(
+            context,
+            told,
+            None,
+            list(arrays),
+            context.avals_in,
+            context.avals_out,
+            has_side_effect=False,
+            returns_token=False,
+        )[0]
+    return mlir.lower_fun(functools.partial(_by_jax, told, context), multiple_results=True)(context, *arrays)
 
 
-def _compiled(*arrays: Any, called: _Called, specs: Sequence[Spec], maps: Maps) -> Any:
-    def run(*arrays: Any) -> list[Any]:
-        views = [on_arrays.read_only(array) for array in arrays]
-        return on_arrays.own(on_arrays.run(called.foreign, views, specs, maps))
+def _by_jax(told: Any, context: Any, *arrays: Any) -> Any:
+    """Call it as JAX does, where data are spread over devices: on one of them, or on each in a shard_map."""
+    shapes = [jax.ShapeDtypeStruct(aval.shape, aval.dtype) for aval in context.avals_out]
+    results = jax.pure_callback(told, shapes, *arrays)
+    count = getattr(context.module_context.axis_context, "num_devices", None)
+    if count is None:
+        return results
+    # else a program would return what lives on one of its devices, and nothing can be done with that
+    everywhere = NamedSharding(AbstractMesh((count,), ("device",)), PartitionSpec())
+    return [jax.lax.with_sharding_constraint(result, everywhere) for result in results]
 
-    avals = _abstract(*map(jax.typeof, arrays), called=called, specs=specs, maps=maps)
-    results = [jax.ShapeDtypeStruct(aval.shape, aval.dtype) for aval in avals]
-    return jax.pure_callback(on_arrays.keeping(run), results, *arrays)
 
-
-mlir.register_lowering(foreign_p, mlir.lower_fun(_compiled, multiple_results=True))
+mlir.register_lowering(foreign_p, _lower)
 
 
 def _batch(arrays: Any, axes: Any, *, called: _Called, specs: Sequence[Spec], maps: Maps) -> Any:
@@ -142,7 +185,7 @@ def _differentiate(primals: Any, tangents: Any, *, called: _Called, **rest: Any)
     shapes = tuple((y.shape, y.dtype) for y, here in zip(outputs, smooth) if here)
     moved = iter(refused_p.bind(*given, called=called, shapes=shapes) if shapes else ())
     return outputs, [
-        next(moved) if here else ad.Zero.from_primal_value(y) for y, here in zip(outputs, smooth)
+        next(moved) if here else ad.Zero(jax.typeof(y).to_tangent_aval()) for y, here in zip(outputs, smooth)
     ]
 
 
@@ -155,7 +198,7 @@ def _refuse(*_: Any, called: _Called, **__: Any) -> NoReturn:
 
 @refused_p.def_abstract_eval
 def _abstract_refused(*avals: Any, called: _Called, shapes: Any) -> list[Any]:
-    return [_aval(shape, dtype, avals) for shape, dtype in shapes]
+    return [jax.core.ShapedArray(shape, dtype) for shape, dtype in shapes]
 
 
 def _batch_refused(tangents: Any, axes: Any, *, called: _Called, shapes: Any) -> Any:

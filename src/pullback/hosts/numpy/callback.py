@@ -175,20 +175,28 @@ _ONE = _holders([np.empty(1)], 0)  # what Python counts here for an array that o
 _kept: collections.deque[BaseException] = collections.deque(maxlen=16)
 
 
-def keeping(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Keep the exceptions of a function that a framework calls and whose exceptions it turns into text."""
+def telling(function: Callable[..., Any], *, chained: bool) -> Callable[..., Any]:
+    """Keep the exceptions of a function, and raise what tells of them, for a framework that makes text of it.
+
+    `chained` says whether the framework shows what an exception came from; if not, the text itself does.
+    """
 
     @functools.wraps(function)
     def guarded(*args: Any) -> Any:
         try:
             return function(*args)
         except Exception as error:
-            link: BaseException | None = error
-            while link is not None:  # the lines stay, the arrays of their variables go
-                traceback.clear_frames(link.__traceback__)
-                link = link.__cause__ or link.__context__
-            _kept.append(error)
-            raise
+            kept = error
+        args = ()
+        text = str(kept) if isinstance(kept, ExternalError) else f"{type(kept).__name__}: {kept}"
+        if not chained:
+            text = f"a function outside the framework raised\n{''.join(traceback.format_exception(kept))}"
+        link: BaseException | None = kept
+        while link is not None:  # the lines stay, the arrays of their variables go
+            traceback.clear_frames(link.__traceback__)
+            link = link.__cause__ or link.__context__
+        _kept.append(kept)
+        raise ExternalError(text) from (kept if chained else None)
 
     return guarded
 

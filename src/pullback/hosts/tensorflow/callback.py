@@ -73,7 +73,7 @@ class _Traced:
         self.outputs = outputs
         self.maps = maps
         self.refusal = _Refusal(foreign)
-        self._guarded = on_arrays.keeping(self._run)
+        self._guarded = on_arrays.telling(self._run, chained=True)
 
     def __call__(self, *arrays: Any) -> Any:
         return self._guarded(*arrays[:-1])  # the last one is the mark
@@ -95,7 +95,7 @@ class _Traced:
         with recording.stop_recording(), graph.gradient_override_map({_OPERATION: gradient}):
             results = list(
                 tf.raw_ops.PyFuncStateless(
-                    input=[*tensors, _mark(self.foreign)],
+                    input=[*tensors, _Mark(self.foreign).tensor()],
                     token=recording.register_function(self),
                     Tout=[tf.as_dtype(spec.dtype) for spec in self.outputs],
                     name=re.sub(r"\W", "_", f"{self.foreign.name} runs in Python").lstrip("_"),
@@ -225,22 +225,29 @@ def _refuse_export(foreign: Foreign) -> NoReturn:
     )
 
 
-def _mark(foreign: Foreign) -> Any:
-    """Make a tensor for a graph to capture, that refuses to be exported.
+class _Mark:
+    """What TensorFlow asks of a tensor that a function captures, answered with a refusal.
 
-    Before a SavedModel is written, TensorFlow asks the tensors that its functions capture, however deep,
-    whether they stand for a variable that is read late, and if so, for that variable. This one refuses.
+    A function hands what it captures on to the functions that call it, so this reaches where our own code is
+    not asked: a function that was traced before. When a function captures a small tensor, TensorFlow asks for
+    its value, to make a constant of it; before a SavedModel is written, for the variable that it stands for.
     """
-    with tf.init_scope():
-        mark = tf.constant(np.zeros((), np.int8))
-        if tf.executing_eagerly():
-            mark._cached_variable = _Refusing(foreign)
-        return mark
 
-
-class _Refusing:
     def __init__(self, foreign: Foreign) -> None:
         self.foreign = foreign
 
-    def __call__(self) -> NoReturn:
+    def tensor(self) -> Any:
+        with tf.init_scope():
+            tensor = tf.constant(np.zeros((), np.int8))
+        if isinstance(tensor, _EAGER):
+            tensor._capture_as_const = self.capture
+            tensor._cached_variable = self.export
+        return tensor
+
+    def capture(self, name: str) -> None:
+        """Refuse a function that XLA compiles; in any other, be no constant."""
+        if _compiling():
+            raise _not_compiled(self.foreign)
+
+    def export(self) -> NoReturn:
         _refuse_export(self.foreign)

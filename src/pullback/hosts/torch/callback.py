@@ -171,12 +171,12 @@ class _Refused(torch.autograd.function._SingleLevelFunction):
 
     @staticmethod
     def forward(ctx: Any, keys: Any, rest: Any, *tensors: Any) -> Any:
-        ctx.token = rest[0]
+        ctx.foreign = registered(rest[0])
         return tuple(_below(keys, tensors, rest))
 
     @staticmethod
     def backward(ctx: Any, *_: Any) -> NoReturn:
-        raise on_arrays.not_differentiable(registered(ctx.token))
+        raise on_arrays.not_differentiable(ctx.foreign)
 
 
 def _autograd(keys: Any, tensors: Any, *rest: Any) -> list[Any]:
@@ -186,7 +186,7 @@ def _autograd(keys: Any, tensors: Any, *rest: Any) -> list[Any]:
     if not torch.is_grad_enabled() or not any(tensor.requires_grad for tensor in tensors):
         return list(_below(keys, tensors, rest))
     with enable_single_level_autograd_function():
-        return list(_Refused.apply(keys, rest, *tensors))
+        return list(_Refused.apply(keys, rest, *tensors))  # type: ignore[attr-defined]
 
 
 def _below(keys: Any, tensors: Sequence[Any], rest: Any) -> Any:

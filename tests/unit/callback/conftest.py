@@ -1,0 +1,6 @@
+"""Let the tests find the foreign functions by name."""
+
+import os
+import sys
+
+sys.path.insert(0, os.path.dirname(__file__))
