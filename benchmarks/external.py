@@ -147,7 +147,11 @@ def parallel() -> list[tuple[str, float, float]]:
     pool.shutdown()
     print(f"64 calls of 20 ms: {times['sequential']:.2f} s, on two processes {times['two processes']:.2f} s")
     return [
-        ("two processes: time / sequential (1.8 times faster)", times["two processes"] / times["sequential"], 1 / 1.8)
+        (
+            "two processes: time / sequential (1.8 times faster)",
+            times["two processes"] / times["sequential"],
+            1 / 1.8,
+        )
     ]
 
 

@@ -95,9 +95,7 @@ def equation(problem: Problem, line: Line, v: Array, g: Array, *, noise: float, 
     reach = max(32 / ladder_top(problem.unit), 64 * float(np.abs(line.u).max(initial=0.0)))
     hidden = problem.unit * float(np.linalg.norm(v)) * reach
     error = found.error + problem.unit * rounding
-    return Equation(
-        measured, claimed, error, scale, found.reason, hidden, float(np.linalg.norm(v))
-    )
+    return Equation(measured, claimed, error, scale, found.reason, hidden, float(np.linalg.norm(v)))
 
 
 def judge(equation: Equation, unit: float, settings: Settings) -> Verdict:
@@ -118,7 +116,7 @@ def judge(equation: Equation, unit: float, settings: Settings) -> Verdict:
             return "undecided"
         if settings.rtol is not None and gap < settings.rtol * equation.scale:
             return "right"
-        # A derivative of zero has no digits to be right in: a difference of finite accuracy is not zero there.
+        # A derivative of zero has no digits to be right in, and a difference is not zero there.
         if settings.rtol is not None and gap < settings.rtol * equation.size:
             return "undecided"
         return "wrong"

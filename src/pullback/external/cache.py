@@ -69,6 +69,7 @@ def fingerprint(arrays: Sequence[Array], statics: Any = None) -> Any:
     parts = []
     for array in arrays:
         data = np.ascontiguousarray(array)
-        digest = hashlib.blake2b(data.view(np.uint8).reshape(-1) if data.size else b"", digest_size=16)
+        content: Any = data.reshape(-1).view(np.uint8) if data.size else b""
+        digest = hashlib.blake2b(content, digest_size=16)
         parts.append((array.shape, array.dtype.str, digest.digest()))
     return (statics, *parts)

@@ -77,7 +77,9 @@ class Derivative(Routine):
         """Put the values together as the function returned them."""
         return tree.unflatten(parts.layout.tree, parts.values)
 
-    def settle(self, returned: Any, arrays: list[Array], label: str, lead: tuple[int, ...] = ()) -> list[Array]:
+    def settle(
+        self, returned: Any, arrays: list[Array], label: str, lead: tuple[int, ...] = ()
+    ) -> list[Array]:
         results = self.derive(returned, self.parts(arrays), label)
         if not self.external.allow_nan:
             guard.refuse_nan(results, arrays, where=self.where, what=self.what, label=label)
@@ -152,7 +154,7 @@ def fitted(tangents: Sequence[Any], parts: Parts, where: str, who: str) -> list[
         if array.shape != value.shape:
             raise CotangentShapeError.about(
                 where,
-                found=f"{who} gave shape {show_shape(array.shape)} for an output of {show_shape(value.shape)}",
+                found=f"{who} gave {show_shape(array.shape)} for an output of {show_shape(value.shape)}",
                 expected="a tangent of its output's shape",
                 fix="return one tangent per output",
             )
@@ -225,6 +227,8 @@ Gather = Callable[[Iterator[list[Array]]], list[Array]]
 
 class Composite:
     """A derivative that is put together from several runs of a routine."""
+
+    token: int  # from the host
 
     def __init__(self, site: Site, layout: Layout, routine: Routine) -> None:
         self.site = site

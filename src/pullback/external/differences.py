@@ -18,12 +18,13 @@ from typing import Any
 
 import numpy as np
 
+from pullback import tree
 from pullback.check.space import Space, roundoff
 from pullback.errors import ExternalGradientError
 from pullback.external.derivatives import Composite, Gather, Parts, apart
 from pullback.external.foreign import Forward, Point
 from pullback.external.noise import relative_noise, scales
-from pullback.external.shapes import ArraySpec, Layout, for_host, smooth
+from pullback.external.shapes import ArraySpec, Layout, chosen, smooth
 from pullback.external.site import Site
 from pullback.external.sparsity import Pattern, pattern_of
 
@@ -44,7 +45,7 @@ class Scheme:
         """Choose the relative step for a noise."""
         if self.step is not None:
             return self.step
-        return min(2 * noise**0.5 if self.name == "forward" else (3 * noise) ** (1 / 3), 0.1)
+        return float(min(2 * noise**0.5 if self.name == "forward" else (3 * noise) ** (1 / 3), 0.1))
 
     def accuracy(self, noise: float) -> float:
         """Tell to what fraction of its size a gradient is known, for a function of moderate curvature."""
@@ -55,7 +56,7 @@ class Scheme:
         if self.step is not None:
             truncation = self.step if self.name == "forward" else self.step**2
             return 8 * (truncation + noise / self.step)
-        return 8 * (noise**0.5 if self.name == "forward" else noise ** (2 / 3))
+        return float(8 * (noise**0.5 if self.name == "forward" else noise ** (2 / 3)))
 
 
 @dataclass
@@ -141,8 +142,6 @@ class Differences(Composite):
         if pattern is None:
             if callable(declared) and not hasattr(declared, "tocoo"):
                 specs = [ArraySpec(t.shape, t.dtype) for t in local.parts.tensors]
-                from pullback.external.shapes import chosen
-
                 args, kwargs = chosen(
                     declared, self.site.bound(specs).arguments(specs), self.site.named(specs)
                 )
@@ -211,7 +210,7 @@ class Differences(Composite):
     def _spsa(self, local: Local, v: Array, label: str) -> tuple[Iterator[Point], Gather]:
         # The signs depend on the point and the seed only: the same call gives the same gradient, wherever
         # and in whatever order it runs.
-        entropy = [self.scheme.seed, zlib.crc32(np.ascontiguousarray(local.x).view(np.uint8))]
+        entropy = [self.scheme.seed, zlib.crc32(local.x.tobytes())]
         h = local.sizes * self.step(local)
         place = f"{label}, " if label else ""
 
@@ -256,7 +255,9 @@ class Differences(Composite):
         if key not in self.verified:
             rng = np.random.default_rng(4)
             u = local.sizes * rng.choice([-1.0, 1.0], local.inputs.size)
-            stepped = next(self.routine.stream([Point(_complex_arrays(local, tiny * u), "by a complex step")]))
+            stepped = next(
+                self.routine.stream([Point(_complex_arrays(local, tiny * u), "by a complex step")])
+            )
             exact = _imaginary_part(local, stepped) / tiny
             h = (3 * local.unit) ** (1 / 3)
             up, down = (
@@ -288,9 +289,9 @@ class Complexified(Forward):
         super().__init__(site)
         self.what = "its output at a complex argument"
 
-    def settle(self, returned: Any, arrays: list[Array], label: str, lead: tuple[int, ...] = ()) -> list[Array]:
-        from pullback import tree
-
+    def settle(
+        self, returned: Any, arrays: list[Array], label: str, lead: tuple[int, ...] = ()
+    ) -> list[Array]:
         leaves = tree.flatten(returned)[0]
         results = [np.asarray(leaf) for leaf in leaves]
         if not any(r.dtype.kind == "c" for r in results):

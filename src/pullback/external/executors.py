@@ -122,10 +122,10 @@ class Runner:
             while True:
                 executor = self.pool.current()
                 while len(waiting) < _window(executor):
-                    job = next(source, None)
-                    if job is None:
+                    following = next(source, None)
+                    if following is None:
                         break
-                    waiting.append(Sent(job))
+                    waiting.append(Sent(following))
                 if not waiting:
                     return
                 for sent in (waiting[0],) if careful else waiting:
@@ -170,7 +170,7 @@ class Runner:
             raise DefinitionError.about(
                 self.where,
                 found=f"it cannot be sent to the executor's workers: {type(error).__name__}: {error}",
-                expected="a function, arguments and results that can be pickled, and modules workers can import",
+                expected="a function, arguments and results that can be pickled",
                 fix="define the function at the top of a module that the workers can import",
             ) from error
         sent.deaths += 1
@@ -178,7 +178,7 @@ class Runner:
             where = f", {sent.job.label}" if sent.job.label else ""
             raise ExternalError.about(
                 self.where,
-                found=f"the worker that ran it died {sent.deaths} times{where} ({type(error).__name__}: {error})",
+                found=f"the worker that ran it died {sent.deaths} times{where} ({type(error).__name__})",
                 expected="a result",
                 why="a worker dies of too little memory, a crash in C code, or a machine that went away",
                 fix="run this call alone, outside of the executor, to see the crash",

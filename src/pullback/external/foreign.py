@@ -37,6 +37,8 @@ class Point(NamedTuple):
 class Routine:
     """A function of the user's."""
 
+    token: int  # from the host
+
     role = "function"
     what = "its output"
 
@@ -58,7 +60,9 @@ class Routine:
             return list(arrays), {}
         return self.site.bound(arrays).arguments(arrays)
 
-    def settle(self, returned: Any, arrays: list[Array], label: str, lead: tuple[int, ...] = ()) -> list[Array]:
+    def settle(
+        self, returned: Any, arrays: list[Array], label: str, lead: tuple[int, ...] = ()
+    ) -> list[Array]:
         """Check what it returned, and make a flat list of it."""
         raise NotImplementedError
 
@@ -196,7 +200,9 @@ class Forward(Routine):
         for _, found in order:
             yield found or []
 
-    def settle(self, returned: Any, arrays: list[Array], label: str, lead: tuple[int, ...] = ()) -> list[Array]:
+    def settle(
+        self, returned: Any, arrays: list[Array], label: str, lead: tuple[int, ...] = ()
+    ) -> list[Array]:
         layout = self.site.layout([_without(a, lead) for a in arrays] if lead else arrays)
         if layout is not None and layout.tree is None and not lead and type(returned) is np.ndarray:
             (spec,) = layout.specs  # the common case: an array, as it was promised
@@ -260,7 +266,9 @@ def element(arrays: Sequence[Array], mapped: Sequence[bool], index: int | None) 
 def elements(arrays: Sequence[Array], mapped: Sequence[bool], count: int) -> Iterator[Point]:
     """Give the elements of a batch, named."""
     for i in range(count):
-        yield Point([np.asarray(a) for a in element(arrays, mapped, i)], f"element {i} of {count} of the batch")
+        yield Point(
+            [np.asarray(a) for a in element(arrays, mapped, i)], f"element {i} of {count} of the batch"
+        )
 
 
 def stacked(results: Sequence[Sequence[Array]]) -> list[Array]:

@@ -22,7 +22,7 @@ from pullback.external.shapes import Layout
 from pullback.external.site import Site
 from pullback.external.task import Function, Task
 from pullback.hosts.base import Tensor
-from pullback.rule import Intent
+from pullback.rule import Intent, Rule
 from pullback.tree import Tree
 
 DIFFERENCES = 1e-6  # what any difference in double precision reaches
@@ -48,6 +48,8 @@ class Options:
 
 class External:
     """Hold a user's function, what is known of its derivative, and how it is run."""
+
+    rule: Rule  # of the decorated function, as it is now
 
     def __init__(self, function: Function, roles: dict[str, Function], options: Options, where: str) -> None:
         self.roles = {"function": function} | roles
@@ -104,7 +106,9 @@ class External:
         exact = any(role in self.roles for role in ("pullback", "pushforward", "jacobian", "partials"))
         scheme = self.options.scheme
         if declared.kind == "exact" and scheme is not None and scheme.name == "spsa" and not exact:
-            return Intent("differs", reason=f"an estimate by simultaneous perturbation, {scheme.samples} samples")
+            return Intent(
+                "differs", reason=f"an estimate by simultaneous perturbation, {scheme.samples} samples"
+            )
         return declared
 
     @property

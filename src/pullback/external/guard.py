@@ -37,37 +37,28 @@ def failed(failure: Failure, where: str, label: str) -> Exception:
     """Word what a function raised, with its own traceback."""
     place = f", {label}" if label else ""
     own = "its own traceback:\n" + failure.lines.rstrip() if failure.lines else ""
+    error: Exception
     if failure.timed_out:
-        found = f"{failure.text}{place}"
-        return (
-            ExternalTimeoutError.about(
-                where,
-                found=found,
-                expected="a result within `timeout`",
-                why=own.replace("its own traceback", "where it was then"),
-                fix="raise timeout=, or give retries= to try again",
-            )
-        )
-    if failure.kind == "ValueError" and "read-only" in failure.text:
-        return (
-            ExternalMutationError.about(
-                where,
-                found=f"it writes to one of its arguments{place}",
-                expected="arguments that are read, and a new array that is returned",
-                why="the memory belongs to the framework: others would see the change\n" + own,
-                fix="x = x.copy()",
-            )
-        )
-    return (
-        ExternalError.about(
+        error = ExternalTimeoutError.about(
             where,
-            found=f"it raised {failure.kind}: {failure.text}{place}",
-            expected="a result",
-            why=own,
+            found=f"{failure.text}{place}",
+            expected="a result within `timeout`",
+            why=own.replace("its own traceback", "where it was then"),
+            fix="raise timeout=, or give retries= to try again",
         )
-    )
-
-
+    elif failure.kind == "ValueError" and "read-only" in failure.text:
+        error = ExternalMutationError.about(
+            where,
+            found=f"it writes to one of its arguments{place}",
+            expected="arguments that are read, and a new array that is returned",
+            why="the memory belongs to the framework: others would see the change\n" + own,
+            fix="x = x.copy()",
+        )
+    else:
+        error = ExternalError.about(
+            where, found=f"it raised {failure.kind}: {failure.text}{place}", expected="a result", why=own
+        )
+    return error
 
 
 # ── results ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -176,10 +167,13 @@ def checksum(arrays: Sequence[Array]) -> list[int] | None:
     """Sum up arrays, to see whether code that ignores read-only flags wrote to them."""
     if sum(a.nbytes for a in arrays) > _LARGEST or not all(a.flags.c_contiguous for a in arrays):
         return None
-    return [zlib.crc32(a.reshape(-1).view(np.uint8)) if a.size else 0 for a in arrays]
+    contents: list[Any] = [a.reshape(-1).view(np.uint8) if a.size else b"" for a in arrays]
+    return [zlib.crc32(content) for content in contents]
 
 
-def refuse_mutation(before: list[int] | None, arrays: Sequence[Array], names: Callable[[int], str], where: str) -> None:
+def refuse_mutation(
+    before: list[int] | None, arrays: Sequence[Array], names: Callable[[int], str], where: str
+) -> None:
     """Refuse a function after whose first call an argument is another one."""
     if before is None:
         return

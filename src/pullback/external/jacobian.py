@@ -30,7 +30,9 @@ def arranged(
         if isinstance(row, Mapping):
             unknown = [name for name in row if name not in names]
             if unknown:
-                raise _miscounted(where, f"{who} gave a block for `{unknown[0]}`", f"names among {list(names)}")
+                raise _miscounted(
+                    where, f"{who} gave a block for `{unknown[0]}`", f"names among {list(names)}"
+                )
             laid.append([row.get(name) for name in names])
         elif isinstance(row, (tuple, list)):
             blocks = list(row)
@@ -51,18 +53,25 @@ def _listed(returned: Any, count: int, where: str, who: str, of: str) -> list[An
         return [returned[key] for key in sorted(returned)]
     if isinstance(returned, (tuple, list)) and len(returned) == count:
         return list(returned)
-    found = f"{len(returned)} of them" if isinstance(returned, (tuple, list)) else f"a {type(returned).__name__}"
+    found = (
+        f"{len(returned)} of them" if isinstance(returned, (tuple, list)) else f"a {type(returned).__name__}"
+    )
     raise _miscounted(where, f"{who} gave {found}", f"{count}: one per {of}, each with one per argument")
 
 
 def _miscounted(where: str, found: str, expected: str) -> CotangentCountError:
     error: CotangentCountError = CotangentCountError.about(
-        where, found=found, expected=expected, fix="return a tuple in the order of the arguments, None for zero"
+        where,
+        found=found,
+        expected=expected,
+        fix="return a tuple in the order of the arguments, None for zero",
     )
     return error
 
 
-def pulled(blocks: list[list[Any]], dys: Sequence[Array], likes: Sequence[Array], product: Product) -> list[Array]:
+def pulled(
+    blocks: list[list[Any]], dys: Sequence[Array], likes: Sequence[Array], product: Product
+) -> list[Array]:
     """Multiply cotangents by the adjoint: one cotangent per argument."""
     results = []
     for i, like in enumerate(likes):
@@ -102,16 +111,21 @@ def product(block: Any, vector: Array, like: Array, back: bool, where: str) -> A
     verb = "rmatvec" if back else "matvec"
     if hasattr(block, verb) and not hasattr(block, "tocoo"):
         _require(tuple(block.shape), [(m, n)], where)
-        return np.asarray(getattr(block, verb)(flat)).reshape(like.shape)
+        return _shaped(getattr(block, verb)(flat), like)
     if isinstance(block, np.ndarray) or not hasattr(block, "__matmul__") or np.isscalar(block):
         block = np.asarray(block)
         y, x = (vector.shape, like.shape) if back else (like.shape, vector.shape)
         _require(block.shape, [(*y, *x), (m, n)], where)
         matrix = block.reshape(m, n)
-        return np.asarray((matrix.conj().T if back else matrix) @ flat).reshape(like.shape)
+        return _shaped((matrix.conj().T if back else matrix) @ flat, like)
     _require(tuple(block.shape), [(m, n)], where)
     matrix = block.conj().T if back and hasattr(block, "conj") else block.T if back else block
-    return np.asarray(matrix @ flat).reshape(like.shape)
+    return _shaped(matrix @ flat, like)
+
+
+def _shaped(vector: Any, like: Array) -> Array:
+    shaped: Array = np.asarray(vector).reshape(like.shape)
+    return shaped
 
 
 def _require(have: tuple[int, ...], wanted: list[tuple[int, ...]], where: str) -> None:
@@ -138,7 +152,7 @@ def elementwise(partial: Any, vector: Array, like: Array, back: bool, where: str
         raise CotangentShapeError.about(
             where,
             found=f"a partial derivative has shape {show_shape(partial.shape)}",
-            expected=f"a shape that broadcasts to the output's {show_shape(vector.shape if back else like.shape)}",
+            expected=f"one that broadcasts to the output's {show_shape((vector if back else like).shape)}",
             fix="return the derivative element by element",
         )
     return np.asarray(NUMPY.unbroadcast(scaled, like))

@@ -22,7 +22,7 @@ WIDEST = 0.02  # relative spacing
 
 
 def scales(x: Array, parts: Sequence[slice]) -> Array:
-    """Give the size to which each coordinate is moved relatively: its own, if that is not far below the usual."""
+    """Give what each coordinate is moved relative to: its own size, if not far below the usual one."""
     sizes = np.abs(x)
     for part in parts:
         own = sizes[part]

@@ -26,18 +26,26 @@ def run(site: Site, call: Call) -> list[Tensor]:
         values = host.callback(now, call.tensors, now)
         outline(call, now.layout)
         return values
-    tensors = [host.arrays.stop(t) if host.differentiable(t) else t for t in call.tensors]
-    promised = site.promised(host, tensors)
-    values = host.callback(site.forward, tensors, promised)
-    layout = promised.layout
-    outline(call, layout)
+    values, layout = bare(site, call)
     if not any(map(host.differentiable, values)) or not any(map(host.differentiable, call.tensors)):
         return values
     return host.apply(Wrapped(site, call, layout), values + call.tensors)
 
 
+def bare(site: Site, call: Call) -> tuple[list[Tensor], Layout]:
+    """Run the function of a call, its inputs cut off: values that nobody can differentiate."""
+    host = call.host
+    tensors = [host.arrays.stop(t) if host.differentiable(t) else t for t in call.tensors]
+    promised = site.promised(host, tensors)
+    values = host.callback(site.forward, tensors, promised)
+    outline(call, promised.layout)
+    return values, promised.layout
+
+
 class Now(Promised):
     """A call that is run at once: the function, and what it returned in the place of a promise."""
+
+    token: int  # from the host
 
     def __init__(self, site: Site, host: Host, tensors: Sequence[Tensor]) -> None:
         self.site = site

@@ -112,6 +112,8 @@ class PullingPullback:
 class Bend:
     """H·t: how the pullback changes along t. Takes [*t, *dys, *tensors, *values]."""
 
+    token: int  # from the host
+
     def __init__(self, site: Any, layout: Any, back: Any, count: int) -> None:
         self.site = site
         self.layout = layout

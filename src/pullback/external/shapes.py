@@ -47,7 +47,11 @@ class ArraySpec:
     def replace(self, shape: Any = ..., dtype: Any = ...) -> ArraySpec:
         """Give the same spec with another shape or dtype."""
         return ArraySpec(
-            self.shape if shape is ... else tuple(np.atleast_1d(shape)) if np.ndim(shape) == 0 else tuple(shape),
+            self.shape
+            if shape is ...
+            else tuple(np.atleast_1d(shape))
+            if np.ndim(shape) == 0
+            else tuple(shape),
             self.dtype if dtype is ... else np.dtype(dtype),
         )
 
@@ -95,7 +99,9 @@ class Layout:
         return [for_host(spec) for spec in self.specs]
 
 
-def layout_of(output: Any, arguments: tuple[list[Any], dict[str, Any]], names: Mapping[str, Any], where: str) -> Layout:
+def layout_of(
+    output: Any, arguments: tuple[list[Any], dict[str, Any]], names: Mapping[str, Any], where: str
+) -> Layout:
     """Read `output=`: call it with the specs of the arguments if it is a function."""
     if _is_spec(output):
         found = output

@@ -41,7 +41,9 @@ class Site:
         self.names = self._names()
         self.key: Any = None  # of the statics, for the cache; None where they cannot be compared
         self.layouts: dict[Any, Layout] = {}
-        self.promises: dict[Any, tuple[Layout, list[Spec]]] = {}  # the same, by what a host shows of its tensors
+        self.promises: dict[
+            Any, tuple[Layout, list[Spec]]
+        ] = {}  # the same, by what a host shows of its tensors
         self.routines: dict[str, Any] = {}
         self.forward = foreign.Forward(self)
 

@@ -31,8 +31,6 @@ class Pattern:
         return int(self.colours.max(initial=-1)) + 1
 
 
-
-
 def pattern_of(sparsity: Any, rows: int, columns: int, where: str) -> Pattern:
     """Read a declared sparsity, a matrix of SciPy or of NumPy, and colour its columns."""
     if hasattr(sparsity, "tocoo"):

@@ -68,6 +68,7 @@ class Task:
 
     def __init__(self, function: Function, limit: float | None, address: tuple[str, str, str] | None) -> None:
         self.function = function
+        self.__name__ = str(getattr(function, "__name__", type(function).__name__))  # for dashboards and logs
         self.limit = limit
         self.address = address  # module, name and role of a decorated function
         self.by_reference = False  # whether a worker shares the main program

@@ -8,6 +8,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from pullback.call import Call
 from pullback.define import function_of, intent_of
 from pullback.errors import DefinitionError
 from pullback.external.differences import SCHEMES, Scheme
@@ -134,7 +135,7 @@ def external(
     )
     held = External(function, roles, options, where)
     rule = Rule(
-        body=function,
+        body=_body(held, function),
         name=name,
         signature=signature_of(function),
         intent=held.intent(intent),
@@ -145,9 +146,23 @@ def external(
     return _decorated(held, rule, intent)
 
 
+def _body(held: External, function: Function) -> Function:
+    """Make what runs the function on tensors, without its gradient."""
+
+    @functools.wraps(function, updated=())
+    def body(*args: Any, **kwargs: Any) -> Any:
+        from pullback.external.operation import bare
+
+        call = Call(held.rule, args, kwargs)
+        return call.result(bare(held.site(call), call)[0])
+
+    return body
+
+
 def _decorated(held: External, rule: Rule, declared: Any) -> Function:
     """Make the function that users call, with the decorators for its gradient."""
     made = function_of(rule, held.apply)
+    held.rule = rule
 
     def taking(role: str) -> Callable[[Function], Function]:
         def take(function: Function) -> Function:
@@ -156,12 +171,12 @@ def _decorated(held: External, rule: Rule, declared: Any) -> Function:
                     rule.where,
                     found=f"its {role} is a {type(function).__name__}",
                     expected="a function of NumPy arrays",
-                    fix=f"@{rule.name}.{role}\ndef _({'dy' if role == 'pullback' else 'dx'}, x):\n    return …",
+                    fix=f"@{rule.name}.{role}\ndef _({'dy' if role == 'pullback' else 'dx'}, x):\n"
+                    "    return …",
                 )
             held.take(role, function)
-            made.rule = dataclasses.replace(  # type: ignore[attr-defined]
-                rule, order=held.order, intent=held.intent(declared), memo={}
-            )
+            held.rule = dataclasses.replace(rule, order=held.order, intent=held.intent(declared), memo={})
+            made.rule = held.rule  # type: ignore[attr-defined]
             return function
 
         return take
@@ -194,7 +209,11 @@ def _check(
     listed = list(partials) if isinstance(partials, (list, tuple)) else [partials]
     wrong = [
         (name, value)
-        for name, value in [("function", function), ("jacobian", jacobian), *(("partials", p) for p in listed)]
+        for name, value in [
+            ("function", function),
+            ("jacobian", jacobian),
+            *(("partials", p) for p in listed),
+        ]
         if not callable(value) and not (value is None and name != "function")
     ]
     if wrong:

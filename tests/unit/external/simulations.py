@@ -70,7 +70,7 @@ def complaining(x):
     return x**2
 
 
-class Unpicklable(Exception):
+class UnpicklableError(Exception):
     """An exception that cannot be made again from its arguments."""
 
     def __init__(self, first, second):
@@ -79,7 +79,7 @@ class Unpicklable(Exception):
 
 @pb.external(output=lambda x: x)
 def strange(x):
-    raise Unpicklable("odd", "error")
+    raise UnpicklableError("odd", "error")
 
 
 @pb.external(output=lambda x: x)

@@ -55,7 +55,9 @@ def test_every_array_of_a_batched_call_has_the_axis(batched):
 def test_the_gradient_of_a_map(batched):
     f, _ = one_by_one(batched=batched)
     with jax.enable_x64(True):
-        dx, dy = jax.grad(lambda x, y: jax.vmap(f, (0, None))(x, y).sum(), (0, 1))(jnp.asarray(X), jnp.asarray(Y))
+        dx, dy = jax.grad(lambda x, y: jax.vmap(f, (0, None))(x, y).sum(), (0, 1))(
+            jnp.asarray(X), jnp.asarray(Y)
+        )
     np.testing.assert_allclose(dx, 2 * X * Y)
     np.testing.assert_allclose(dy, (X**2).sum(0))
 
@@ -91,7 +93,11 @@ def test_differences_of_a_map(batched, scheme):
 def test_differences_of_a_batched_function_are_one_call():
     shapes = []
     f = pb.external(
-        lambda x: shapes.append(x.shape) or np.sin(x), output=lambda x: x, gradient="central", batched=True, step=1e-5
+        lambda x: shapes.append(x.shape) or np.sin(x),
+        output=lambda x: x,
+        gradient="central",
+        batched=True,
+        step=1e-5,
     )
     x = tf.constant(Y)
     with tf.GradientTape() as tape:
@@ -136,7 +142,9 @@ def test_a_map_of_a_map(batched):
 @pytest.mark.parametrize("batched", [False, True])
 def test_a_batch_of_nothing_runs_nothing(batched):
     calls = []
-    f = pb.external(lambda x: calls.append(1) or x.sum(), output=lambda x: x.replace(shape=()), batched=batched)
+    f = pb.external(
+        lambda x: calls.append(1) or x.sum(), output=lambda x: x.replace(shape=()), batched=batched
+    )
     with jax.enable_x64(True):
         assert jax.vmap(f)(jnp.zeros((0, 3))).shape == (0,)
     assert not calls

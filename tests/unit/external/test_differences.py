@@ -44,7 +44,9 @@ def test_a_gradient_is_as_accurate_as_its_scheme_says(dtype, scheme, function):
     f = pb.external(function, output=lambda x: x, gradient=scheme)
     x = X.astype(dtype)
     _, (dx,) = vjp("tensorflow", f, x)
-    exact = np.diag(jax.jacfwd(lambda x: {np.sin: jnp.sin, np.exp: jnp.exp}.get(function, function)(x))(jnp.asarray(x)))
+    exact = np.diag(
+        jax.jacfwd(lambda x: {np.sin: jnp.sin, np.exp: jnp.exp}.get(function, function)(x))(jnp.asarray(x))
+    )
     accuracy = Scheme(scheme).accuracy(2.0**-53 if dtype == np.float64 else 2.0**-24)
     assert np.max(np.abs(dx - exact)) <= max(accuracy, 1e-6) * np.max(np.abs(exact))
 
@@ -82,7 +84,13 @@ def test_the_noise_of_a_table_is_measured(size):
 
 def test_spsa_is_right_on_average_and_the_same_for_the_same_seed():
     def f(samples, seed=0):
-        g = pb.external(lambda x: np.sin(x).sum(), output=lambda x: x.replace(shape=()), gradient="spsa", samples=samples, seed=seed)
+        g = pb.external(
+            lambda x: np.sin(x).sum(),
+            output=lambda x: x.replace(shape=()),
+            gradient="spsa",
+            samples=samples,
+            seed=seed,
+        )
         return vjp("tensorflow", g, X)[1][0]
 
     np.testing.assert_array_equal(f(2), f(2))

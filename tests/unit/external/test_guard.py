@@ -14,13 +14,15 @@ from pullback.errors import ExternalError, ExternalMutationError, ExternalOutput
 X = np.array([1.0, 2.0, 3.0])
 
 
-class Unstable(Exception):
+class UnstableError(Exception):
     pass
 
 
 def raises(kind, compiled, match="."):
     """Expect an error; a compiled program has a class of its own for it, and carries the text."""
-    return pytest.raises(Exception if compiled else kind, match=f"(?s){kind.__name__}.*{match}" if compiled else match)
+    return pytest.raises(
+        Exception if compiled else kind, match=f"(?s){kind.__name__}.*{match}" if compiled else match
+    )
 
 
 def with_pullback(function, pullback=lambda dy, x: dy, **options):
@@ -30,7 +32,7 @@ def with_pullback(function, pullback=lambda dy, x: dy, **options):
 
 
 def deep_down(x):
-    raise Unstable("the pressure is negative")
+    raise UnstableError("the pressure is negative")
 
 
 @pytest.mark.parametrize(("framework", "compiled"), EVERYWHERE)
@@ -39,7 +41,7 @@ def test_an_exception_crosses_the_border_with_its_traceback(framework, compiled)
     with raises(ExternalError, compiled) as caught:
         vjp(framework, f, X, compiled=compiled)
     text = str(caught.value)
-    assert "Unstable: the pressure is negative" in text
+    assert "UnstableError: the pressure is negative" in text
     assert "in deep_down" in text
     assert "test_guard.py" in text
     if not compiled:
@@ -49,15 +51,17 @@ def test_an_exception_crosses_the_border_with_its_traceback(framework, compiled)
 
 @pytest.mark.parametrize("framework", ["tensorflow", "jax", "torch"])
 def test_an_exception_in_a_pullback_crosses_it_too(framework):
-    with pytest.raises(ExternalError, match="Unstable"):
+    with pytest.raises(ExternalError, match="UnstableError"):
         vjp(framework, with_pullback(lambda x: x * 2, lambda dy, x: deep_down(x)), X)
 
 
 def test_the_exception_itself_is_the_cause():
     with pytest.raises(ExternalError) as caught:
         with_pullback(deep_down)(X)
-    assert isinstance(caught.value.__cause__, Unstable)
-    assert any(frame.name == "deep_down" for frame in traceback.extract_tb(caught.value.__cause__.__traceback__))
+    assert isinstance(caught.value.__cause__, UnstableError)
+    assert any(
+        frame.name == "deep_down" for frame in traceback.extract_tb(caught.value.__cause__.__traceback__)
+    )
 
 
 @pytest.mark.parametrize(("framework", "compiled"), EVERYWHERE)

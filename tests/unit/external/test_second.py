@@ -67,7 +67,12 @@ def jacobian_of(x):
 @pytest.mark.parametrize("framework", PLACES)
 @pytest.mark.parametrize(
     ("options", "accuracy"),
-    [({}, 1e-7), ({"jacobian": jacobian_of}, 1e-7), ({"gradient": "complex-step"}, 1e-7), ({"gradient": "central"}, 1e-3)],
+    [
+        ({}, 1e-7),
+        ({"jacobian": jacobian_of}, 1e-7),
+        ({"gradient": "complex-step"}, 1e-7),
+        ({"gradient": "central"}, 1e-3),
+    ],
     ids=["pullback", "jacobian", "complex-step", "central"],
 )
 def test_differences_of_the_gradient(framework, options, accuracy):

@@ -34,7 +34,10 @@ def test_every_way_to_say_it(output):
 
 
 def test_structures_are_declared_as_structures():
-    f = pb.external(lambda x: {"sum": x.sum(), "all": (x, 1)}, output=lambda x: {"sum": x.replace(()), "all": (x, np.empty((), int))})
+    f = pb.external(
+        lambda x: {"sum": x.sum(), "all": (x, 1)},
+        output=lambda x: {"sum": x.replace(()), "all": (x, np.empty((), int))},
+    )
     found = tf.function(f)(tf.constant(X))
     assert found["sum"] == 15
     assert found["all"][0].shape == (2, 3)

@@ -159,7 +159,15 @@ def test_no_gradient_is_an_error_with_the_choices_written_out(framework):
     with pytest.raises(ExternalGradientError) as caught:
         vjp(framework, f, X)
     text = str(caught.value)
-    for word in ("pullback", "pushforward", "jacobian=", "partials=", '"central"', '"complex-step"', '"spsa"'):
+    for word in (
+        "pullback",
+        "pushforward",
+        "jacobian=",
+        "partials=",
+        '"central"',
+        '"complex-step"',
+        '"spsa"',
+    ):
         assert word in text
 
 

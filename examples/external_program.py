@@ -1,0 +1,67 @@
+"""How do I differentiate through a program that reads and writes files?
+
+Write its input as a `.npy` file, run it, read the `.npy` file it leaves behind. Nobody knows its derivative,
+so differences are taken, by name, on two threads at a time. A run that fails is tried once more, and one that
+hangs is given up.
+"""
+
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import tensorflow as tf
+
+import pullback as pb
+
+# Stands for a simulator that somebody else wrote: where does a ball land that is thrown so fast, so steep?
+PROGRAM = """
+import math, sys
+import numpy as np
+speed, angle = np.load(sys.argv[1])
+x, y, dt = 0.0, 0.0, 1e-3
+u, v = speed * math.cos(angle), speed * math.sin(angle)
+while y >= 0:
+    drag = 0.02 * math.hypot(u, v)
+    u, v, last = u - dt * drag * u, v - dt * (9.81 + drag * v), (x, y)
+    x, y = x + dt * u, y + dt * v
+np.save(sys.argv[2], last[0] + (x - last[0]) * last[1] / (last[1] - y))
+"""
+
+
+@pb.external(
+    output=lambda throw: throw.replace(shape=()),
+    gradient="central",
+    step=1e-3,
+    executor=lambda: ThreadPoolExecutor(2),
+    timeout=60,
+    retries=1,
+    cache=64,
+)
+def distance(throw):
+    """Run the program."""
+    with tempfile.TemporaryDirectory() as folder:
+        given, made = Path(folder, "in.npy"), Path(folder, "out.npy")
+        np.save(given, throw)
+        subprocess.run([sys.executable, "-c", PROGRAM, given, made], check=True)
+        return np.load(made)
+
+
+def aimed(throw, target, steps=4):
+    """Newton's method along the gradient, until the ball lands on the target."""
+    for _ in range(steps):
+        with tf.GradientTape() as tape:
+            tape.watch(throw)
+            landed = distance(throw)
+        slope = tape.gradient(landed, throw)
+        print(f"speed {throw[0]:.3f} m/s, angle {throw[1]:.3f}: {landed:.3f} m")
+        throw -= slope * (landed - target) / tf.reduce_sum(slope**2)
+    return throw
+
+
+if __name__ == "__main__":
+    throw = aimed(tf.constant([20.0, 0.3], tf.float64), target=20.0)
+    print(f"lands at {distance(throw):.4f} m; {distance.cache}")
+    assert abs(float(distance(throw)) - 20.0) < 1e-2
