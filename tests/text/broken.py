@@ -4,11 +4,12 @@ The rules stand at module level, as most rules do, so that their source lines ar
 case takes a tensor of shape (3,) and raises, in eager mode and inside a tf.function.
 """
 
-import numpy as np
+import jax.numpy as jnp
 import tensorflow as tf
 
 import pullback as pb
 from pullback import errors, hosts
+from pullback.hosts.base import Spec, register
 
 
 def around(function):
@@ -351,19 +352,37 @@ def wrong_gradient(x):
     REPORT.raise_if_wrong()
 
 
-class OtherTensor(np.ndarray):
-    """Stands for the tensor of a second framework, until there is one."""
-
-
-class _Other:
-    name = "Other"
-
-
-hosts._roles[OtherTensor] = _Other()
-
-
 def host(x):
-    add(x, np.ones(3).view(OtherTensor))
+    add(x, jnp.ones(3))
+
+
+class Foreign:
+    name = "simulate"
+    where = "simulate (broken.py:1)"
+
+    def __init__(self):
+        self.token = register(self)
+
+    def __call__(self, arrays):
+        return arrays
+
+
+FOREIGN = Foreign()
+
+
+def callback(x):
+    return hosts.of(x).callback(FOREIGN, [x], [Spec((3,), "float32", "floating")])[0]
+
+
+def external(x):
+    tf.function(callback, jit_compile=True, autograph=False)(x)
+
+
+def derivative(x):
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = callback(x)
+    tape.gradient(y, x)
 
 
 # name of the snapshot → what is raised, and by what; the first name of a class is its anchor
@@ -493,6 +512,8 @@ CASES = {
     "override": (errors.OverrideError, override),
     "override-no-operation": (errors.OverrideError, override_no_operation),
     "override-nothing": (errors.OverrideError, override_nothing),
+    "external": (errors.ExternalError, external),
+    "derivative-external": (errors.DerivativeError, derivative),
 }
 
 # those that are raised when a rule is differentiated; a tape outside a tf.function must raise them too

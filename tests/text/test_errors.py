@@ -7,14 +7,11 @@ import importlib.util
 import inspect
 import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import tensorflow as tf
 
-import pullback
 from pullback import errors
 
 HERE = Path(__file__).parent
@@ -89,20 +86,6 @@ def test_text_from_a_tape_outside_a_function(name, x, monkeypatch):
     assert contains(str(caught.value), name)
 
 
-def test_text_without_a_framework():
-    program = (
-        "import numpy as np, pullback as pb\n"
-        "f = pb.custom_gradient(lambda x: (x, lambda dy: dy))\n"
-        "try:\n    f(np.ones(3))\n"
-        "except pb.errors.HostError as error:\n    print(error)\n"
-    )
-    env = os.environ | {"PYTHONPATH": str(Path(pullback.__file__).parents[1]), "PYTHONIOENCODING": "utf-8"}
-    done = subprocess.run(
-        [sys.executable, "-c", program], env=env, capture_output=True, encoding="utf-8", check=True
-    )
-    compare("host-not-imported", done.stdout.rstrip("\n").replace("<string>", "string.py"))
-
-
 @pytest.mark.parametrize("kind", LEAVES, ids=lambda kind: kind.__name__)
 def test_every_error_has_a_snapshot(kind):
     assert kind.anchor() in CASES
@@ -110,7 +93,7 @@ def test_every_error_has_a_snapshot(kind):
 
 
 def test_every_snapshot_has_a_case():
-    assert {path.stem for path in SNAPSHOTS.glob("*.txt")} == {*CASES, "host-not-imported"}
+    assert {path.stem for path in SNAPSHOTS.glob("*.txt")} == set(CASES)
 
 
 @pytest.mark.parametrize("kind", CLASSES, ids=lambda kind: kind.__name__)
@@ -120,7 +103,7 @@ def test_every_error_has_a_section(kind):
     assert f"`{kind.__name__}`" in INDEX
 
 
-@pytest.mark.parametrize("name", [*CASES, "host-not-imported"])
+@pytest.mark.parametrize("name", CASES)
 def test_every_text_says_what_to_do_and_where_to_read(name):
     text = (SNAPSHOTS / f"{name}.txt").read_text(encoding="utf-8")
     assert "\n  expected: " in text

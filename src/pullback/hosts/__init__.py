@@ -139,19 +139,26 @@ def naming(values: Iterable[Any]) -> Host | None:
 
 def _named(value: Any, depth: int) -> set[str]:
     """Name the frameworks that a value comes from, or reaches by name."""
-    if isinstance(value, ModuleType):
-        place = value.__name__
-    else:
-        place = str(getattr(value, "__module__", None) or "")
-    root = place.partition(".")[0]
+    root = _root(value)
     if root in _ROOTS:
         return {_ROOTS[root]}
+    if root == "keras":
+        return {sys.modules["keras"].backend.backend()}
     rule = getattr(value, "rule", None)
     function = rule.function if isinstance(rule, Rule) else value
     function = getattr(function, "__func__", function)
     if depth == 0 or root in ("pullback", "numpy") or not isinstance(function, FunctionType):
         return set()
     return set().union(*(_named(found, depth - 1) for _, found in reach(function)))
+
+
+def _root(value: Any) -> str:
+    """Name the package that a module, a function, a class or an object comes from, a framework's if any."""
+    if isinstance(value, ModuleType):
+        return value.__name__.partition(".")[0]
+    lineage = value.__mro__ if isinstance(value, type) else (value, *type(value).__mro__)
+    roots = [str(getattr(part, "__module__", None) or "").partition(".")[0] for part in lineage]
+    return next((root for root in roots if root in _ROOTS or root == "keras"), roots[0])
 
 
 # ── calls ────────────────────────────────────────────────────────────────────────────────────────────────

@@ -80,9 +80,10 @@ def test_an_empty_batch_runs_nothing():
     [
         ([np.ones(2, np.float32)], r"the result is float32 \(2,\)\n  expected: float32 \(3,\)"),
         ([np.ones(3)], r"the result is float64 \(3,\)\n  expected: float32 \(3,\)"),
+        ([np.ma.ones(3, np.float32)], "a masked array"),
         ([], "0 results\n  expected: 1"),
     ],
-    ids=["shape", "dtype", "count"],
+    ids=["shape", "dtype", "mask", "count"],
 )
 def test_a_wrong_result_is_refused_before_a_framework_sees_it(result, says):
     with pytest.raises(ExternalError, match=rf"^simulate \(model.py:12\): {says}"):

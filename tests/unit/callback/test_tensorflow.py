@@ -297,6 +297,13 @@ def test_results_are_on_the_device_of_the_arguments():
     assert call(Recorded(mixed), x, x).device == x.device
 
 
+def test_a_graph_hands_over_views():
+    foreign = Recorded(lambda x: [np.float32(x.sum())])
+    x = tf.random.uniform([1 << 16])
+    tf.function(lambda x: call(foreign, x, outputs=[floats()]))(x)
+    assert foreign.calls[0][0].ctypes.data == x._numpy().ctypes.data
+
+
 def test_memory_of_an_aligned_result_is_not_copied():
     def aligned(x):
         room = np.empty(x.nbytes + 64, np.uint8)

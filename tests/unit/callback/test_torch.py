@@ -10,7 +10,7 @@ from foreign import Recorded, floats, mixed
 from torch.autograd import forward_ad
 
 from pullback import hosts
-from pullback.errors import DerivativeError
+from pullback.errors import DerivativeError, ExternalError
 from pullback.hosts.base import Spec
 from pullback.hosts.torch import callback
 
@@ -175,9 +175,22 @@ def test_views_and_conjugates_arrive_as_values():
     assert call(foreign, ROWS.T[0], outputs=[floats(2)]).tolist() == [0.0, 3.0]
 
 
+@pytest.mark.filterwarnings("ignore:ComplexHalf support is experimental:UserWarning")
+def test_a_dtype_that_numpy_has_not_is_refused():
+    z = torch.tensor([1 + 2j]).to(torch.complex32)
+    with pytest.raises(ExternalError, match="dtype complex32, which NumPy has no name for"):
+        call(Recorded(lambda z: [z]), z)
+
+
 def test_results_stand_in_rows():
     result = call(Recorded(lambda x: [np.asfortranarray(x)]), ROWS, outputs=[floats(2, 3)])
     assert result.is_contiguous()
+
+
+def test_a_compiled_program_hands_over_views():
+    foreign = Recorded(lambda x: [x + 1])
+    torch.compile(lambda x: call(foreign, x), fullgraph=True, backend="aot_eager")(X)
+    assert foreign.calls[0][0].ctypes.data == X.data_ptr()
 
 
 def test_memory_of_a_fresh_result_is_not_copied():
@@ -188,6 +201,14 @@ def test_memory_of_a_fresh_result_is_not_copied():
 
     address = []
     assert call(Recorded(fresh), X).data_ptr() == address[0]
+
+
+def test_the_fake_of_the_operator_is_where_its_tensors_are():
+    foreign = Recorded(mixed)
+    result = call(foreign, X, torch.ones(2, device="meta"))
+    assert result.device.type == "meta"
+    assert result.shape == (3,)
+    assert foreign.calls == []
 
 
 def test_parameters_are_tensors_too():

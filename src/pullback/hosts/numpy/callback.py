@@ -70,12 +70,18 @@ def dtype(name: str) -> np.dtype[Any]:
         try:
             return np.dtype(getattr(import_module("ml_dtypes"), name))
         except (ImportError, AttributeError):
-            raise ExternalError.about(
-                "external",
-                found=f"a tensor of dtype {name}, which NumPy has no name for",
-                expected="a dtype of NumPy, or one of the package ml_dtypes",
-                fix="cast it to float32 first, or pip install ml_dtypes",
-            ) from None
+            raise no_dtype(name) from None
+
+
+def no_dtype(name: str) -> ExternalError:
+    """Say that a tensor cannot be an array."""
+    error: ExternalError = ExternalError.about(
+        "external",
+        found=f"a tensor of dtype {name}, which NumPy has no name for",
+        expected="a dtype of NumPy, or one of the package ml_dtypes",
+        fix="cast it to float32 or complex64 first, or pip install ml_dtypes",
+    )
+    return error
 
 
 def known(spec: Spec) -> bool:
@@ -120,6 +126,8 @@ def _look(foreign: Foreign, results: list[Any], outputs: Sequence[Spec], lead: t
         raise _wrong(foreign, f"{len(results)} results", f"{len(outputs)}, as its output says")
     for i, spec in enumerate(outputs):
         if type(results[i]) is not np.ndarray:
+            if isinstance(results[i], np.ma.MaskedArray):  # whose mask an array would lose
+                raise _wrong(foreign, "a masked array", "plain arrays: result.filled(…)")
             results[i] = np.asarray(results[i])
         shape = results[i].shape
         if results[i].dtype != dtype(spec.dtype) or not _fits(shape, spec.shape, lead):

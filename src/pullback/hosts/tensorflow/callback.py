@@ -194,11 +194,12 @@ def _compiling() -> bool:
         return True
     frame: FrameType | None = sys._getframe()
     while frame is not None:
-        caller = frame.f_locals.get("self")
-        if isinstance(caller, tf.types.experimental.GenericFunction) and getattr(
-            caller, "_jit_compile", False
-        ):
-            return True
+        if frame.f_globals.get("__name__", "").startswith("tensorflow."):
+            caller = frame.f_locals.get("self")
+            if isinstance(caller, tf.types.experimental.GenericFunction) and getattr(
+                caller, "_jit_compile", False
+            ):
+                return True
         frame = frame.f_back
     return False
 

@@ -41,7 +41,7 @@ def callback(foreign: Foreign, tensors: Sequence[Any], outputs: Sequence[Spec]) 
         return _run(foreign, tensors, outputs, ())
     lengths = [_UNKNOWN if n is None else n for spec in outputs for n in spec.shape or ()]
     ranks = [len(spec.shape or ()) for spec in outputs]
-    dtypes = [_NAMES.index(spec.dtype) for spec in outputs]
+    dtypes = [_code(spec.dtype) for spec in outputs]
     return list(torch.ops.pullback.foreign(tensors, _token(foreign), [], lengths, ranks, dtypes))
 
 
@@ -52,8 +52,8 @@ def is_plain(tensors: Sequence[Any]) -> bool:
     if forward_ad._current_level >= 0:
         return False
     recorded = torch.is_grad_enabled()
-    for tensor in tensors:  # noqa: SIM110 (called often)
-        if type(tensor) not in _PLAIN or (recorded and tensor.requires_grad):
+    for tensor in tensors:
+        if type(tensor) not in _PLAIN or (recorded and tensor.requires_grad) or tensor.is_meta:
             return False
     return True
 
@@ -71,26 +71,39 @@ def _run(foreign: Foreign, tensors: Sequence[Any], outputs: Sequence[Spec], maps
     results = on_arrays.run(foreign, [_array(tensor) for tensor in tensors], outputs, maps)
     on_arrays.own(results)
     made = [_tensor(result, spec) for result, spec in zip(results, outputs)]
-    if tensors and not tensors[0].is_cpu:
-        made = [tensor.to(tensors[0].device) for tensor in made]
-    return made
+    device = _device(tensors)
+    return made if device is None else [tensor.to(device) for tensor in made]
+
+
+def _device(tensors: Sequence[Any]) -> Any:
+    """Find where results belong: with the first tensor that is not the CPU's; None if all are."""
+    return next((tensor.device for tensor in tensors if not tensor.is_cpu), None)
+
+
+def _code(name: str) -> int:
+    """Number a dtype."""
+    if name not in _NAMES:
+        raise on_arrays.no_dtype(name)
+    return _NAMES.index(name)
 
 
 def _array(tensor: Any) -> Any:
     """Give a read-only view of a tensor's memory; a copy of what is not the CPU's."""
     tensor = tensor.detach()
     bits = _BITS.get(tensor.dtype)
-    if bits is None:
-        return on_arrays.read_only(tensor.numpy(force=True))
-    array = tensor.view(bits).numpy(force=True).view(on_arrays.dtype(_NAMES[_DTYPES.index(tensor.dtype)]))
-    return on_arrays.read_only(array)
+    if bits is not None:
+        name = str(tensor.dtype).removeprefix("torch.")
+        return on_arrays.read_only(tensor.view(bits).numpy(force=True).view(on_arrays.dtype(name)))
+    if tensor.dtype not in _DTYPES:
+        raise on_arrays.no_dtype(str(tensor.dtype).removeprefix("torch."))
+    return on_arrays.read_only(tensor.numpy(force=True))
 
 
 def _tensor(array: Any, spec: Spec) -> Any:
     """Make a tensor of an array's memory."""
     if array.dtype.kind != "V" and array.dtype.isbuiltin == 1:
         return torch.from_numpy(array)
-    dtype = _DTYPES[_NAMES.index(spec.dtype)]
+    dtype = _DTYPES[_code(spec.dtype)]
     return torch.from_numpy(array.view(str(_BITS[dtype]).removeprefix("torch."))).view(dtype)
 
 
@@ -143,7 +156,7 @@ def _fake(
 ) -> list[Any]:
     """Make what `torch.compile` traces with: shapes and dtypes, no numbers."""
     _pinned[int(token)] = registered(int(token))
-    device = tensors[0].device if tensors else torch.device("cpu")
+    device = _device(tensors)
     batch = _lengths(tensors, _maps(flat, len(tensors)))
     made = []
     for spec, code in zip(_specs(lengths, ranks, dtypes), dtypes):
