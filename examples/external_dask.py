@@ -1,7 +1,7 @@
 """How do I spread a simulation over a cluster, and what if a machine dies?
 
 Give `pb.external` an executor: here that of a Dask cluster of two worker processes. One of them is killed
-while a batch runs. What it had not finished runs again elsewhere, and every result arrives once, in its place.
+while a batch runs. What it had not finished runs again elsewhere; every result arrives once, in its place.
 """
 
 import os
