@@ -294,4 +294,6 @@ def _structure(value: Any) -> str:
         return f"a {type(value).__name__} of {len(value)}"
     if isinstance(value, dict):
         return f"a dict of {', '.join(map(repr, value))}"
+    if isinstance(value, ArraySpec):
+        return "one array"
     return "nothing" if value is None else f"a {type(value).__name__}"
