@@ -7,6 +7,7 @@ from pullback import errors
 from pullback.define import custom_gradient
 from pullback.elementwise import elementwise, unbroadcast
 from pullback.example import example
+from pullback.namespace import namespace
 from pullback.replace.argmax import argmax_one_hot
 from pullback.replace.clip import clip_gradient
 from pullback.replace.finite import finite_gradient
@@ -45,6 +46,7 @@ __all__ = [
     "heaviside",
     "loss",
     "map_gradient",
+    "namespace",
     "override",
     "reverse_gradient",
     "round",

@@ -18,6 +18,8 @@ from pullback.hosts import Role
 from pullback.hosts.base import Cotangents, Host, Operation, Pullback, Tensor
 from pullback.rule import Intent, Rule
 
+_NONE: dict[str, Any] = {}
+
 
 class Slot:
     """The place of one argument: its name, its structure, and where its tensors are in the flat list."""
@@ -42,6 +44,7 @@ class Call:
     __slots__ = (
         "_keywords",
         "_slots",
+        "count",
         "flat",
         "host",
         "output_tree",
@@ -62,7 +65,8 @@ class Call:
             if not isinstance(host, Role) and host.plain(args):
                 self.flat = True
                 self.host: Host = host
-                self.tensors: list[Tensor] = list(args)
+                self.tensors: Sequence[Tensor] = list(args)
+                self.count = len(args)  # a host may take the tensors themselves away, to keep them elsewhere
                 self._slots: list[Slot] | None = None
                 return
         self._bind(args, kwargs)
@@ -73,7 +77,7 @@ class Call:
         """The places of the arguments; for a flat call made only when somebody asks for them."""
         if self._slots is None:
             assert self.rule.plain is not None
-            count = len(self.tensors)
+            count = self.count
             self._slots = [Slot(name, [None], None, i < count) for i, name in enumerate(self.rule.plain)]
             for place, slot in enumerate(self._slots):
                 slot.places.append(place if place < count else None)
@@ -132,17 +136,18 @@ class Call:
                     _refuse_no_tensor(self.rule, self.slots)
             host = hosts.default(self.rule.function)
         self.host = host
-        self.tensors = []
+        tensors: list[Tensor] = []
         kinds = iter(roles)
         for slot in self.slots:
             for i, leaf in enumerate(slot.leaves):
                 role = next(kinds)
                 if role is host or role in wanted:
-                    slot.places.append(len(self.tensors))
-                    self.tensors.append(host.tensor(leaf, where=self.rule.where, argument=slot.name))
+                    slot.places.append(len(tensors))
+                    tensors.append(host.tensor(leaf, where=self.rule.where, argument=slot.name))
                     slot.leaves[i] = None  # the body gets the tensor; a variable or array is not kept
                 else:
                     slot.places.append(None)
+        self.tensors, self.count = tensors, len(tensors)
 
     def arguments(self, tensors: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
         """Give the arguments of the call with these tensors in the places of its own."""
@@ -186,10 +191,16 @@ class Call:
     def forward(self, tensors: Sequence[Tensor]) -> tuple[list[Tensor], Pullback]:
         """Run the body; keep of its outputs only what the pullback needs."""
         host, rule = self.host, self.rule
-        args, kwargs = self.arguments(tensors)
-        result = host.run(rule.body, args, kwargs, rule.where)
+        if self.flat:
+            result = host.run(rule.body, tensors, _NONE, rule.where)
+        else:
+            args, kwargs = self.arguments(tensors)
+            result = host.run(rule.body, args, kwargs, rule.where)
         outputs, grad = contract.split(result, rule)
         if host.is_tensor(outputs):
+            if host.differentiable(outputs) and contract.takes_one(grad):  # nearly every call ends here
+                self.output_tree, self.statics = None, contract.ONE
+                return [outputs], CallPullback(self, tensors, grad, "whole", [host.outline(outputs)])
             leaves, self.output_tree = [outputs], None
         else:
             leaves, self.output_tree = tree.flatten(outputs)
@@ -232,6 +243,8 @@ class Call:
 
     def result(self, outputs: Sequence[Tensor]) -> Any:
         """Give the caller the structure that the body returned, with the recorded outputs in it."""
+        if self.statics is contract.ONE and self.output_tree is None:
+            return outputs[0]
         recorded = iter(outputs)
         leaves = [next(recorded) if static is contract.TENSOR else static for static in self.statics]
         return tree.unflatten(self.output_tree, leaves)
@@ -263,7 +276,7 @@ class CallPullback:
         return [zero if c is None else c for zero, c in zip(self.zeros(), cotangents)]
 
     def require(self, variables: Sequence[Any]) -> None:
-        contract.require_variables(self.grad, variables, self.call.where)
+        contract.require_variables(self.grad, variables, self.call)
 
     def __call__(self, cotangents: Sequence[Tensor | None], variables: Sequence[Any] = ()) -> Cotangents:
         call = self.call
@@ -283,12 +296,17 @@ class CallPullback:
 
 
 def _slot(name: str, value: Any, passed: bool) -> Slot:
-    if tree.is_container(value):
+    if tree.is_container(value) and not (name == "self" and _leaves_self(value)):
         leaves, structure = tree.flatten(value)
         if any(hosts.role(type(leaf)) not in (Role.STATIC, Role.NUMBER) for leaf in leaves):
             return Slot(name, leaves, structure, passed)
         # a shape, a list of axes: a static as a whole
     return Slot(name, [value], None, passed)
+
+
+def _leaves_self(value: Any) -> bool:
+    """Tell whether what a method reaches through `self` counts as captured on the host of such objects."""
+    return bool(getattr(hosts.opener(value), "leaves_self", False))
 
 
 def _hashable(static: Any) -> Any:

@@ -72,7 +72,30 @@ def command() -> Any:
         """
         raise SystemExit(check_targets(targets, arguments=arguments, **options))
 
+    @pullback.command(epilog="Exit codes: 0 at least one host works, 1 none does.")
+    @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+    def doctor(as_json: bool) -> None:
+        """Say which hosts work here, why others do not, and what each can do.
+
+        Each framework is loaded in a process of its own, and a small rule is run on it in every way.
+        """
+        raise SystemExit(examine(as_json=as_json))
+
     return pullback
+
+
+def examine(*, as_json: bool = False) -> int:
+    """Diagnose, print, and give the exit code."""
+    from pullback.doctor import diagnose
+    from pullback.doctor.show import show
+
+    with waiting("asking each framework"):
+        diagnosis = diagnose()
+    if as_json:
+        print(diagnosis.dumps())
+    else:
+        show(diagnosis)
+    return diagnosis.exit_code
 
 
 def check_targets(
@@ -159,3 +182,15 @@ def progress() -> Iterator[Callable[[dict[str, Any]], None]]:
             )
 
         yield told
+
+
+@contextlib.contextmanager
+def waiting(text: str) -> Iterator[None]:
+    """Show that something takes a while, on a terminal only."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status(text):
+        yield

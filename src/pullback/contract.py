@@ -12,6 +12,7 @@ import ast
 import inspect
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from pullback import hosts, tree
@@ -63,7 +64,7 @@ class _Static:
 
 
 TENSOR = _Static()
-_ONE = [TENSOR]
+ONE = [TENSOR]  # the statics of a lone tensor
 
 
 def tensor_outputs(
@@ -73,7 +74,7 @@ def tensor_outputs(
     statics: list[Any] = []
     tensors: list[Tensor] = []
     if len(leaves) == 1 and host.is_tensor(leaves[0]) and host.differentiable(leaves[0]):
-        return _ONE, list(leaves)
+        return ONE, list(leaves)
     for leaf in leaves:
         role = hosts.role(type(leaf))
         if role is host or role is Role.ARRAY or role is Role.NUMBER:
@@ -111,13 +112,21 @@ class _Accepts(NamedTuple):
 
 def accepts(function: Callable[..., Any]) -> _Accepts:
     """Tell how many positional arguments a function takes, and whether it takes `variables=`."""
-    code = getattr(function, "__code__", None)
-    if code is None or (function.__dict__ and hasattr(function, "__wrapped__")):
-        return _accepts_by_signature(function)
+    if type(function) is not FunctionType or (function.__dict__ and hasattr(function, "__wrapped__")):
+        return _accepts_by_signature(function)  # a bound method has the code of its function, `self` in it
+    code = function.__code__
     known = _known.get(id(code))  # a code object is hashed by its whole content: its id is enough
     if known is None:
         known = _known[id(code)] = (code, _accepts_by_code(code, len(function.__defaults__ or ())))
     return known[1]
+
+
+def takes_one(grad: Callable[..., Any]) -> bool:
+    """Tell quickly whether a function is known to take one cotangent."""
+    if type(grad) is not FunctionType or grad.__dict__:
+        return False
+    known = _known.get(id(grad.__code__))
+    return known is not None and known[1].least <= 1 <= known[1].most
 
 
 _known: dict[int, tuple[Any, _Accepts]] = {}  # keeps the code alive, so that its id stays its own
@@ -218,7 +227,7 @@ def settle(
         second = returned[-1]
         returned = returned[0] if len(returned) == 2 else tuple(returned[:-1])
     inputs: list[Tensor | None] = [None] * len(tensors)
-    for slot, value in _by_slot(returned, call, grad):
+    for slot, value in _by_slot(returned, call, tensors, grad):
         leaves = tree.match(slot.tree, value)
         assert leaves is not None
         for place, leaf in zip(slot.places, leaves):
@@ -231,11 +240,13 @@ def settle(
     return Cotangents(inputs, of_variables, second)
 
 
-def _by_slot(returned: Any, call: Call, grad: Callable[..., Any]) -> list[tuple[Slot, Any]]:
+def _by_slot(
+    returned: Any, call: Call, tensors: Sequence[Tensor], grad: Callable[..., Any]
+) -> list[tuple[Slot, Any]]:
     """Pair each argument with what was returned for it."""
     slots = call.slots
     moving = [slot for slot in slots if slot.has_tensor]
-    smooth = [slot for slot in moving if _smooth(slot, call)]
+    smooth = [slot for slot in moving if _smooth(slot, tensors, call.host)]
     if isinstance(returned, Mapping) and not _is_structure_of(returned, moving):
         return _by_name(returned, slots, call)
     if isinstance(returned, (tuple, list)):
@@ -267,8 +278,8 @@ def _by_slot(returned: Any, call: Call, grad: Callable[..., Any]) -> list[tuple[
     )
 
 
-def _smooth(slot: Slot, call: Call) -> bool:
-    return any(p is not None and call.host.differentiable(call.tensors[p]) for p in slot.places)
+def _smooth(slot: Slot, tensors: Sequence[Tensor], host: Host) -> bool:
+    return any(p is not None and host.differentiable(tensors[p]) for p in slot.places)
 
 
 def _is_structure_of(returned: Mapping[Any, Any], moving: Sequence[Slot]) -> bool:
@@ -312,7 +323,7 @@ def _by_name(returned: Mapping[str, Any], slots: Sequence[Slot], call: Call) -> 
 def _split_variables(
     returned: Any, variables: Sequence[Any], call: Call, grad: Callable[..., Any]
 ) -> tuple[Any, list[Any]]:
-    names = ", ".join(variable.name for variable in variables)
+    names = ", ".join(variable_name(variable, call) for variable in variables)
     if not (
         isinstance(returned, (tuple, list)) and len(returned) == 2 and isinstance(returned[1], (tuple, list))
     ):
@@ -333,17 +344,34 @@ def _split_variables(
     host = call.host
     for i, (cotangent, variable) in enumerate(zip(given, variables)):
         if cotangent is not None and not host.fit([cotangent], [variable]):
-            given[i] = conform(cotangent, variable, host, call.where, f"variable `{variable.name}`")
+            given[i] = conform(
+                cotangent, variable, host, call.where, f"variable `{variable_name(variable, call)}`"
+            )
     return returned[0], given
 
 
-def require_variables(grad: Callable[..., Any], variables: Sequence[Any], where: str) -> None:
+def variable_name(variable: Any, call: Call) -> str:
+    """Name a captured variable: by its own name, or by that under which the body reaches it."""
+    if isinstance(getattr(variable, "name", None), str):
+        return str(variable.name)
+    reached = [*call.captured(), *((slot.name, leaf) for slot in call.slots for leaf in slot.leaves)]
+    for name, value in reached:
+        if value is variable:
+            return name
+        if not isinstance(value, type) and callable(getattr(value, "named_parameters", None)):
+            for inner, parameter in value.named_parameters():
+                if parameter is variable:
+                    return f"{name}.{inner}"
+    return f"a parameter of shape {tuple(variable.shape)}"
+
+
+def require_variables(grad: Callable[..., Any], variables: Sequence[Any], call: Call) -> None:
     """Refuse a captured variable whose gradient `grad` has no place for."""
     if accepts(grad).variables:
         return
-    names = ", ".join(f"`{variable.name}`" for variable in variables)
+    names = ", ".join(f"`{variable_name(variable, call)}`" for variable in variables)
     raise CapturedVariableError.about(
-        where,
+        call.where,
         found=f"the body uses the trainable variable{'s' if len(variables) > 1 else ''} {names}",
         expected="`grad` to take `variables=` and to return their gradients too",
         why="without a place for them they would silently get no gradient",

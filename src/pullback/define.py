@@ -14,6 +14,7 @@ from typing import Any, overload
 
 from pullback.call import Call
 from pullback.errors import DefinitionError
+from pullback.hosts.reading import Whole, being_read, read
 from pullback.rule import EXACT, Intent, Rule, at, source_of
 
 Function = Callable[..., Any]
@@ -122,7 +123,7 @@ def intent_of(where: str, like: Function | None, differs: str | None) -> Intent:
 
 
 def _apply(call: Call) -> list[Any]:
-    return call.host.apply(call, call.tensors)
+    return call.host.apply(call, list(call.tensors))
 
 
 def function_of(rule: Rule, apply: Callable[[Call], list[Any]] = _apply) -> Function:
@@ -132,9 +133,12 @@ def function_of(rule: Rule, apply: Callable[[Call], list[Any]] = _apply) -> Func
     """
     # The attributes of a layer or another object that is called are its own affair.
     updated = ("__dict__",) if inspect.isfunction(rule.body) else ()
+    whole = Whole()
 
     @functools.wraps(rule.body, updated=updated)
     def function(*args: Any, **kwargs: Any) -> Any:
+        if being_read():
+            return read(whole, args, kwargs)
         for listen in listeners:
             listen(function, args, kwargs)
         call = Call(function.rule, args, kwargs)  # type: ignore[attr-defined]
@@ -157,6 +161,7 @@ def function_of(rule: Rule, apply: Callable[[Call], list[Any]] = _apply) -> Func
     function.pushforward = pushforward  # type: ignore[attr-defined]
     # AutoGraph must not convert this wrapper: the host converts the body itself, when a graph is built.
     function.autograph_info__ = {}  # type: ignore[attr-defined]
+    whole.function = function
     for made in makers:
         made(function)
     return function

@@ -18,6 +18,7 @@ from pullback.define import function_of, intent_of
 from pullback.errors import CotangentCountError, CotangentShapeError, DefinitionError
 from pullback.hosts import Role
 from pullback.hosts.base import Host, show_shape
+from pullback.replace.function import signature_of
 from pullback.rule import Rule, at, source_of
 
 Function = Callable[..., Any]
@@ -64,7 +65,7 @@ def elementwise(
     rule = Rule(
         body=_body(function, partials, where),
         name=name,
-        signature=inspect.signature(function),
+        signature=signature_of(function),
         intent=intent_of(where, like, differs),
         source=source_of(function),
         pushforward=_pushforward(function, partials, where),
@@ -133,7 +134,12 @@ def _pushforward(function: Function, partials: Any, where: str) -> Function:
 
 
 def _tensors(args: Sequence[Any], kwargs: dict[str, Any]) -> list[Any]:
-    return [x for x in (*args, *kwargs.values()) if not isinstance(hosts.role(type(x)), Role)]
+    # An array is one in a call of NumPy's; beside a tensor it was made a tensor.
+    return [x for x in (*args, *kwargs.values()) if _is_tensor(hosts.role(type(x)))]
+
+
+def _is_tensor(role: Host | Role) -> bool:
+    return not isinstance(role, Role) or role is Role.ARRAY
 
 
 def _moving(args: Sequence[Any], kwargs: dict[str, Any]) -> int:

@@ -112,7 +112,7 @@ def reach(function: Any) -> Iterator[tuple[str, Any]]:
         except ValueError:  # a cell that is not filled yet
             continue
     space = function.__globals__
-    for name in _global_names(code):
+    for name in global_names(code):
         if name in space:
             yield name, space[name]
 
@@ -138,10 +138,10 @@ def source_of(function: Any) -> str:
 
 
 @functools.lru_cache(maxsize=4096)
-def _global_names(code: CodeType) -> tuple[str, ...]:
+def global_names(code: CodeType) -> tuple[str, ...]:
     """Name the globals that a function and the functions inside it look up."""
     names = {i.argval for i in dis.get_instructions(code) if i.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
-            names.update(_global_names(constant))
+            names.update(global_names(constant))
     return tuple(sorted(names))

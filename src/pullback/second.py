@@ -8,7 +8,7 @@ because a host runs this operation again when somebody records its pullback.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from pullback import contract
 from pullback.call import Call
@@ -60,13 +60,7 @@ class SecondPullback:
         return [zero if c is None else c for zero, c in zip(self.zeros(), cotangents)]
 
     def require(self, variables: Sequence[Any]) -> None:
-        raise SecondOrderError.about(
-            self.call.where,
-            found="`grad` returned `gradgrad`, and the body uses captured variables",
-            expected="no captured variable beside an explicit second order",
-            why="`gradgrad` has no place for the second derivatives of a variable",
-            fix=f"pass the variable as an argument: {', '.join(variable.name for variable in variables)}",
-        )
+        refuse_variables(self.call, variables)
 
     def __call__(self, cotangents: Sequence[Tensor | None], variables: Sequence[Any] = ()) -> Cotangents:
         call, host, gradgrad = self.call, self.call.host, self.got.second
@@ -80,3 +74,15 @@ class SecondPullback:
     def _first_order(self, *cotangents: Tensor) -> list[Tensor]:
         got = self.first(cotangents)
         return [got.inputs[i] for i in self.given]
+
+
+def refuse_variables(call: Call, variables: Sequence[Any]) -> NoReturn:
+    """Say that an explicit second order has no place for captured variables."""
+    names = ", ".join(contract.variable_name(variable, call) for variable in variables)
+    raise SecondOrderError.about(
+        call.where,
+        found="`grad` returned `gradgrad`, and the body uses captured variables",
+        expected="no captured variable beside an explicit second order",
+        why="`gradgrad` has no place for the second derivatives of a variable",
+        fix=f"pass the variable as an argument: {names}",
+    )

@@ -114,7 +114,8 @@ def match(tree: Tree | None, value: Any) -> list[Any] | None:
         parts: list[Any] = [None] * count
     elif tree.build_one is not None:
         if type(value) is not tree.template:
-            return None
+            # What is opened as a single part may be given as that part: a module by the dict of its tensors.
+            return match(tree.children[0], value) if count == 1 else None
         parts = opened(value)[0]
         if len(parts) != count:
             return None

@@ -26,6 +26,7 @@ PUBLIC = [
     "heaviside",
     "loss",
     "map_gradient",
+    "namespace",
     "override",
     "reverse_gradient",
     "round",

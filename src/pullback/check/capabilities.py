@@ -14,6 +14,8 @@ def capabilities(subject: Subject, findings: list[Finding], settings: Settings) 
         if any(f.probe in ("contract", "derivative") and f.verdict == "wrong" for f in findings)
         else "yes"
     }
+    if any(f.cause == "pullback-raises" and f.verdict == "undecided" for f in findings):
+        table["reverse"] = "refused"
     second = [f for f in findings if f.probe == "second_order"]
     if subject.order == 1 or any(f.reason == "refused" for f in second):
         table["second order"] = "refused"

@@ -21,7 +21,7 @@ from pullback.check.settings import Settings
 from pullback.check.shrink import shrunk
 from pullback.check.space import roundoff
 from pullback.check.subject import Subject, counted
-from pullback.errors import DefinitionError
+from pullback.errors import DefinitionError, HostError, NoTensorError
 
 
 def check(
@@ -41,7 +41,7 @@ def check(
     `order` is the highest derivative tested; `rtol` loosens what counts as equal, and is what
     a rule says of its own accuracy if it says anything; `probes` names the probes
     to run, all by default; `own_points=False` keeps to the arguments given; `xla=False` and `export=False`
-    leave these two, the slowest, out of the capabilities.
+    leave the slow compilers (XLA, torch.compile) and the export out of the capabilities.
     """
     if not callable(f):
         raise DefinitionError.about(
@@ -50,8 +50,16 @@ def check(
             expected="a function, a rule, a layer or a loss, and then its arguments",
             fix="pb.check(f, x)",
         )
+    name = getattr(f, "__name__", type(f).__name__)
     leaves, _ = tree.flatten([args, kwargs])
-    host = hosts.among(leaves, f, getattr(f, "__name__", type(f).__name__))
+    try:
+        host = hosts.among(leaves, f, name)
+    except HostError:
+        if any(hosts.role(type(leaf)) is not hosts.Role.STATIC for leaf in leaves):
+            raise
+        raise NoTensorError(
+            f"{name}: no argument is a tensor or an array; there is nothing to differentiate"
+        ) from None
     settings = Settings(
         seed=secrets.randbelow(2**31) if seed is None else seed,
         order=order,
@@ -118,6 +126,8 @@ def verdict_of(subject: Subject, findings: list[Finding]) -> Verdict:
 def explained(subject: Subject, findings: list[Finding], settings: Settings) -> list[Finding]:
     """Give every failure its cause and its reproducer."""
     explained = []
+    if any(f.probe == "derivative" and f.verdict == "wrong" for f in findings):
+        findings = blamed(findings)
     first_order_fails = any(f.verdict == "wrong" and f.probe != "second_order" for f in findings)
     for finding in findings:
         if finding.verdict != "wrong":
@@ -131,6 +141,14 @@ def explained(subject: Subject, findings: list[Finding], settings: Settings) -> 
             continue
         explained.append(with_cause(subject, finding, settings))
     return explained
+
+
+def blamed(findings: list[Finding]) -> list[Finding]:
+    """Blame a wrong derivative on the shape that the host put right in silence, if there is one."""
+    if not any(f.reason == "mended" for f in findings):
+        return findings
+    rest = [f for f in findings if f.probe != "derivative" or f.verdict != "wrong"]
+    return [replace(f, verdict="wrong") if f.reason == "mended" else f for f in rest]
 
 
 def with_cause(subject: Subject, finding: Finding, settings: Settings) -> Finding:

@@ -2,41 +2,49 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 
 from pullback.check.subject import Array, Arrays, Subject
+from pullback.check.words import Shown, Words
 
 LIMIT = 64
 
 
-def literal(a: Array) -> str:
-    """Write an array as code."""
+def literal(a: Array, words: Words) -> str:
+    """Write an array as a tensor in the host's language."""
     if a.size > LIMIT:
-        return f"np.random.default_rng(0).normal(size={a.shape}).astype({a.dtype.name!r})  # any such array"
+        values = f"np.random.default_rng(0).normal(size={a.shape})"
+        text = words.tensor.format(values=values, dtype=a.dtype.name)
+        return f"{text}  # any such array"
     plain = a.astype(np.float64) if a.dtype.name == "bfloat16" else a
-    text = np.array2string(
+    written = np.array2string(
         plain, separator=", ", threshold=LIMIT + 1, floatmode="unique", max_line_width=10_000
     )
-    return f"tf.constant({' '.join(text.split())}, dtype={a.dtype.name!r})".replace("nan", "np.nan").replace(
-        "inf", "np.inf"
-    )
+    values = re.sub(r"\b(nan|inf)\b", r"np.\1", " ".join(written.split()))
+    return words.tensor.format(values=values, dtype=a.dtype.name)
 
 
 def code(subject: Subject, inputs: Arrays, cotangents: Arrays | None, *, seed: int, note: str = "") -> str:
     """Write a few lines of Python that show the claimed gradient at a point."""
-    lines = ["import numpy as np", "import tensorflow as tf", ""]
+    words = subject.words
     names = [f"x{k}" for k in range(len(inputs))]
-    lines += [f"{n} = {literal(a)}  # {label}" for n, a, label in zip(names, inputs, subject.names)]
-    watched = [n for n, d in zip(names, subject.differentiable) if d]
-    lines += [
-        "with tf.GradientTape() as tape:",
-        f"    tape.watch([{', '.join(watched)}])",
-        f"    y = {subject.name}({', '.join(names)})",
-    ]
-    upstream = (
-        "" if cotangents is None else f", output_gradients=[{', '.join(literal(c) for c in cotangents)}]"
+    dtypes = frozenset(a.dtype.name for a in inputs)
+    lines = ["import numpy as np", *words.head(dtypes), ""]
+    for name, array, label in zip(names, inputs, subject.names):
+        text = literal(array, words)
+        lines.append(f"{name} = {text}" + ("" if "#" in text else f"  # {label}"))
+    count = len(names) - len(subject.parameters)
+    shown = Shown(
+        call=subject.written(names[:count]),
+        inputs=names[:count],
+        moving=[n for n, d in zip(names, subject.differentiable) if d],
+        parameters=list(zip(subject.parameters, names[count:])),
+        cotangents=None if cotangents is None else [literal(c, words).split("  #")[0] for c in cotangents],
+        dtypes=dtypes,
     )
-    lines += [f"print(tape.gradient(tf.nest.flatten(y), [{', '.join(watched)}]{upstream}))"]
+    lines += words.example(shown)
     if note:
         lines.append(f"# {note}")
     lines.append(f"# seed {seed}")

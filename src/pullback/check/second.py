@@ -46,6 +46,7 @@ def second_subject(subject: Subject, rng: np.random.Generator) -> Subject:
         forward=forward,
         pullback=pullback,
         is_rule=subject.is_rule,
+        words=subject.words,
     )
 
 

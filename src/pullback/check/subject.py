@@ -7,12 +7,13 @@ host's closure.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 import numpy as np
 
+from pullback.check.words import Words
 from pullback.rule import EXACT, Intent
 
 Array: TypeAlias = "np.ndarray[Any, Any]"
@@ -45,10 +46,13 @@ class Subject:
     body_forward: Forward | None = None
     body_pullback: Pullback | None = None
     direct_pullback: Pullback | None = None
+    # The pullback run on the very arrays it is given and not on copies: what it changes is seen in them.
+    sharing_pullback: Pullback | None = None
     second: Callable[[Arrays, Arrays, Cotangents], tuple[Cotangents, Cotangents]] | None = None
     pushforward: Callable[[Arrays, Arrays], Cotangents] | None = None
     jacobian: Callable[[Arrays], tuple[tuple[Array | None, ...], ...]] | None = None
     variants: Mapping[str, tuple[Forward, Pullback]] = field(default_factory=dict)
+    slow: frozenset[str] = frozenset()  # the variants that take seconds to compile
     exports: Callable[[], bool] | None = None
     # Tells whether the gradient runs through code that the host cannot see into.
     opaque: Callable[[], bool] | None = None
@@ -61,11 +65,20 @@ class Subject:
     forward_mode_claimed: bool = False
     captured: tuple[str, ...] = ()
     source: str = ""
+    words: Words = field(default_factory=Words)
+    # The inputs that belong to the callable itself (weights): the last ones, as the host names them.
+    parameters: tuple[str, ...] = ()
+    # Writes the call as code, with these names in the places of the inputs.
+    call: Callable[[Sequence[str]], str] | None = None
     counter: Counter = field(default_factory=Counter)
 
     def at(self, inputs: Arrays) -> Subject:
         """Move the subject to other inputs."""
         return replace(self, inputs=tuple(inputs))
+
+    def written(self, names: Sequence[str]) -> str:
+        """Write the call as code."""
+        return f"{self.name}({', '.join(names)})" if self.call is None else self.call(names)
 
     @property
     def oracle_forward(self) -> Forward:

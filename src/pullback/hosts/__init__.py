@@ -157,6 +157,7 @@ def _root(value: Any) -> str:
     if isinstance(value, ModuleType):
         return value.__name__.partition(".")[0]
     lineage = value.__mro__ if isinstance(value, type) else (value, *type(value).__mro__)
+    lineage = (*lineage, getattr(value, "__objclass__", None))  # a method of a built-in class
     roots = [str(getattr(part, "__module__", None) or "").partition(".")[0] for part in lineage]
     return next((root for root in roots if root in _ROOTS or root == "keras"), roots[0])
 

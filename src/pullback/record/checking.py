@@ -17,8 +17,8 @@ from pullback.check.finding import Finding, Report
 from pullback.check.settings import Settings
 from pullback.check.subject import Subject
 from pullback.example import examples_of
+from pullback.record import frameworks
 from pullback.record.sample import Recorded, Sample
-from pullback.record.tensorflow import freeze, thaw
 from pullback.record.values import filled, tried
 from pullback.report.entry import Entry
 from pullback.rule import Intent
@@ -50,14 +50,31 @@ def entry_of(rule: Recorded, sample: Sample, *, target: str, settings: Settings)
 
 def report_of(rule: Recorded, sample: Sample, settings: Settings) -> Report:
     """Run the checker."""
-    args, kwargs = Sample([thaw(leaf) for leaf in sample.leaves], sample.structure).arguments()
-    host = hosts.among(tree.flatten([args, kwargs])[0], rule.function, rule.name)
-    subject = replace(host.subject(rule.function, args, kwargs), name=rule.name)
-    if rule.kind == "tf.grad_pass_through":
-        subject = declared(subject, Intent("differs", reason="tf.grad_pass_through"))
-    if rule.kind != "tf.custom_gradient":  # the function belongs to TensorFlow, the rule made of it does not
+    args, kwargs = frameworks.thaw(sample)
+    if sample.framework:
+        host = hosts.host(sample.framework)
+    else:
+        host = hosts.among(tree.flatten([args, kwargs])[0], rule.function, rule.name)
+    function = rule.function
+    if rule.fixed:
+        function, args = moving(rule, args)
+    subject = replace(host.subject(function, args, kwargs), name=rule.name)
+    if rule.intent is not None:
+        subject = declared(subject, rule.intent)
+    if rule.kind != "tf.custom_gradient":  # the function may be a framework's, the rule made of it is not
         subject = replace(subject, is_builtin=False)
     return check_subject(subject, settings)
+
+
+def moving(rule: Recorded, args: tuple[Any, ...]) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+    """Give a rule as a function of the arguments that it differentiates, and those arguments."""
+    places = [i for i in range(len(args)) if i not in rule.fixed]
+
+    def function(*values: Any) -> Any:
+        given = dict(zip(places, values))
+        return rule.function(*(given.get(i, value) for i, value in enumerate(args)))
+
+    return function, tuple(args[i] for i in places)
 
 
 def declared(subject: Subject, intent: Intent) -> Subject:
@@ -82,14 +99,15 @@ def undecided(rule: Recorded, sentence: str, settings: Settings) -> Report:
 
 def with_inputs(rule: Recorded, settings: Settings) -> Recorded:
     """Give a rule that was never called its inputs: its examples, else the first that work."""
-    marked = examples_of(rule.function)
+    rule.framework = rule.framework or frameworks.naming(rule.function)
+    marked = _examples(rule)
     for args, kwargs in marked:
-        rule.keep(_sample(args, kwargs), len(marked))
+        rule.keep(_sample(rule, args, kwargs), len(marked))
     if marked:
         return rule
     last: Exception | None = None
-    for args, kwargs in tried(rule.function, settings.rng(91)):
-        sample = _sample(args, kwargs)
+    for args, kwargs in tried(rule.function, settings.rng(91), rule.signature):
+        sample = _sample(rule, args, kwargs)
         try:
             if works(rule.function, sample, silent=False):
                 rule.keep(sample, 1)
@@ -102,20 +120,31 @@ def with_inputs(rule: Recorded, settings: Settings) -> Recorded:
 
 def works(function: Callable[..., Any], sample: Sample, *, silent: bool = True) -> bool:
     """Tell whether a call gives finite numbers."""
-    args, kwargs = Sample([thaw(leaf) for leaf in sample.leaves], sample.structure).arguments()
+    args, kwargs = frameworks.thaw(sample)
     try:
         outputs, _ = tree.flatten(function(*args, **kwargs))
     except Exception:
         if silent:
             return False
         raise
-    arrays = [a for a in map(freeze, outputs) if isinstance(a, np.ndarray) and a.dtype.kind in "fcV"]
+    arrays = [
+        a for a in map(frameworks.freeze, outputs) if isinstance(a, np.ndarray) and a.dtype.kind in "fcV"
+    ]
     return bool(arrays) and all(np.isfinite(a.astype(np.complex128)).all() for a in arrays)
 
 
-def _sample(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Sample:
+def _examples(rule: Recorded) -> list[tuple[tuple[Any, ...], dict[str, Any]]]:
+    """List the examples given to a rule: the mark may stand on what was made, or on what the user wrote."""
+    marked = (rule.function, rule.user, getattr(rule.user, "forward", None))
+    return next((found for value in marked if (found := examples_of(value))), [])
+
+
+def _sample(rule: Recorded, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Sample:
     leaves, structure = tree.flatten((args, kwargs))
-    return Sample([freeze(leaf) for leaf in leaves], structure)
+    framework, device = frameworks.of(leaves)
+    return Sample(
+        [frameworks.freeze(leaf) for leaf in leaves], structure, framework or rule.framework, device
+    )
 
 
 def _sentence(error: Exception) -> str:

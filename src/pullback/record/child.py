@@ -15,10 +15,10 @@ from pullback.record import store
 from pullback.record.clock import Clock, Stop
 from pullback.record.events import Events
 from pullback.record.job import Job
+from pullback.record.listening import recording
 from pullback.record.recorder import Recorder
 from pullback.record.sample import Recorded
 from pullback.record.script import run_script, told
-from pullback.record.tensorflow import freeze, recording, spec
 
 
 class Child:
@@ -59,8 +59,6 @@ class Child:
         """Run the script, then check every rule it used at the values it saw."""
         clock = Clock()
         recorder = Recorder(
-            freeze,
-            spec,
             everything=self.job.everything,
             calls=self.job.calls,
             full=clock.ring,
@@ -96,7 +94,7 @@ class Child:
     def script_again(self) -> None:
         """Check the samples of a script that died, on the rules that importing it defines."""
         kept, lost = store.read(self.job.folder)
-        recorder = Recorder(freeze, spec, everything=self.job.everything)
+        recorder = Recorder(everything=self.job.everything)
         clock = Clock()
         self.events.send("phase", phase="importing", what=self.name)
         wanted = {place for place, _ in kept}
@@ -155,7 +153,7 @@ class Child:
         target = self.job.target
         names = files_of(target.module) if target.kind == "folder" else names_of(target.module)
         found = 0
-        recorder = Recorder(freeze, spec, everything=self.job.everything)
+        recorder = Recorder(everything=self.job.everything)
         for name in names:
             if name in self.job.skip:
                 continue

@@ -1,7 +1,7 @@
 """Stopping a script from outside, at any moment, until it hears.
 
 An exception raised in the middle of a framework's C code ends the process: so the signal only asks for a
-trace, and the stop is raised at the next line of Python that is not TensorFlow's. A script may swallow it;
+trace, and the stop is raised at the next line of Python that is not a framework's. A script may swallow it;
 it is raised again, each time a line later. One that sleeps in C is stopped there after a few attempts.
 """
 
@@ -16,7 +16,7 @@ from typing import Any
 
 AGAIN = 0.2  # seconds between two attempts
 DIRECT = 10  # attempts after which the stop is raised where the signal arrives
-UNSAFE = ("tensorflow.", "pullback.", "importlib", "contextlib", "threading")
+UNSAFE = ("tensorflow.", "jax.", "jaxlib.", "torch.", "pullback.", "importlib", "contextlib", "threading")
 
 
 class Stop(BaseException):

@@ -12,13 +12,13 @@ from collections.abc import Iterator, Mapping
 from types import ModuleType
 from typing import Any
 
-from pullback.record.recorder import place_of
+from pullback.record.frameworks import FRAMEWORKS
+from pullback.record.listening import own_rule
+from pullback.record.place import name_of, place_of
 from pullback.record.sample import Recorded
-from pullback.record.tensorflow import own_rule
 from pullback.rule import Rule, written
 
 SKIPPED = ("__main__.py", "setup.py")
-MAKERS = {"custom_gradient", "grad_pass_through", "recompute_grad"}
 
 
 def files_of(folder: str) -> list[str]:
@@ -80,17 +80,18 @@ def rules_of(module: ModuleType, *, everything: bool = False) -> Iterator[Record
     for space in spaces:
         for value in list(space.values()):
             function = value.__func__ if isinstance(value, staticmethod) else value
-            if not _is_rule(function) or (space is not spaces[0] and not isinstance(value, staticmethod)):
+            if space is not spaces[0] and not isinstance(value, (staticmethod, type)):
                 continue
-            if everything or _stands_in(function, module):
-                yield as_rule(function)
+            rule = _found(function)
+            if rule is not None and (everything or _stands_in(rule, module)):
+                yield rule
 
 
 def is_method(rule: Recorded) -> bool:
     """Tell whether a rule was written in the body of a class, and waits for an instance."""
-    function = written(rule.function)
+    function = written(rule.user or rule.function)
     outer = str(getattr(function, "__qualname__", "")).rpartition(".")[0]
-    if not outer or outer.endswith("<locals>"):
+    if inspect.isclass(function) or not outer or outer.endswith("<locals>"):
         return False
     names = list(inspect.signature(function).parameters)
     return names[:1] in (["self"], ["cls"])
@@ -100,33 +101,23 @@ def as_rule(function: Any) -> Recorded:
     """Make the record of a function that was named or found, a rule or not."""
     if isinstance(getattr(function, "rule", None), Rule):
         return own_rule(function)
-    kind = maker_of(function)
+    asked = (framework.named(function) for framework in FRAMEWORKS.values())
+    known: Recorded | None = next((rule for rule in asked if rule is not None), None)
+    if known is not None:
+        return known
     path, line = place_of(function)
-    name = str(getattr(function, "__name__", None) or type(function).__name__)
     return Recorded(
-        function,
-        name,
-        f"tf.{kind}" if kind else "function",
-        str(getattr(function, "__module__", "")),
-        path,
-        line,
+        function, name_of(function), "function", str(getattr(function, "__module__", "")), path, line
     )
 
 
-def maker_of(function: Any) -> str:
-    """Name the function of TensorFlow's that made this one a rule, or nothing."""
-    decorator = getattr(function, "_tf_decorator", None)
-    name = str(getattr(decorator, "decorator_name", ""))
-    return name if name in MAKERS else ""
+def _found(value: Any) -> Recorded | None:
+    if isinstance(getattr(value, "rule", None), Rule):
+        return own_rule(value)
+    asked = (framework.found(value) for framework in FRAMEWORKS.values())
+    return next((rule for rule in asked if rule is not None), None)
 
 
-def _is_rule(value: Any) -> bool:
-    # What the other makers made is known by the line that made it, which only the recorder saw.
-    return isinstance(getattr(value, "rule", None), Rule) or maker_of(value) == "custom_gradient"
-
-
-def _stands_in(function: Any, module: ModuleType) -> bool:
-    where = getattr(function, "__module__", "")
-    return where == module.__name__ or place_of(function)[0] == os.path.abspath(
-        getattr(module, "__file__", "") or ""
-    )
+def _stands_in(rule: Recorded, module: ModuleType) -> bool:
+    file = os.path.abspath(getattr(module, "__file__", "") or "")
+    return rule.module == module.__name__ or rule.path == file

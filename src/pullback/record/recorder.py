@@ -6,17 +6,27 @@ here is kept for the report and never raised.
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 from pullback import tree
-from pullback.record import store
+from pullback.record import frameworks, store
+from pullback.record.place import Source
 from pullback.record.sample import Recorded, Sample
-from pullback.rule import written
 
-OWN = ("pullback.", "tensorflow.", "keras.", "tf_keras.")
+OWN = (
+    "pullback.",
+    "tensorflow.",
+    "keras.",
+    "tf_keras.",
+    "jax.",
+    "jaxlib.",
+    "equinox.",
+    "torch.",
+    "functorch.",
+)
+Given: TypeAlias = "tuple[tuple[Any, ...], dict[str, Any]]"  # arguments and keywords
 
 
 class Recorder:
@@ -29,8 +39,8 @@ class Recorder:
 
     def __init__(
         self,
-        freeze: Callable[[Any], Any],
-        spec: Callable[[Any], Any],
+        freeze: Callable[[Any], Any] = frameworks.freeze,
+        spec: Callable[[Any], Any] = frameworks.spec,
         *,
         limit: int = 3,
         everything: bool = False,
@@ -52,43 +62,48 @@ class Recorder:
         self.defined: dict[tuple[str, int, str], Recorded] = {}
         self._lock = threading.RLock()
 
-    def made(self, body: Any, as_rule: Callable[[], Recorded]) -> None:
+    def made(self, source: Callable[[], Source], as_rule: Callable[[], Recorded]) -> None:
         """Be told of a definition."""
-        if not self.on or not self._wanted(body):
+        if not self.on:
             return
         try:
-            with self._lock:
-                rule = as_rule()
-                self.defined[rule.place] = rule
+            if self._wanted(source()):
+                with self._lock:
+                    rule = as_rule()
+                    self.defined[rule.place] = rule
         except Exception as error:  # no mistake of the recorder may reach the program
             self.errors.append(error)
 
     def called(
-        self, body: Any, args: tuple[Any, ...], kwargs: dict[str, Any], as_rule: Callable[[], Recorded]
+        self,
+        source: Callable[[], Source],
+        given: Callable[[], Given],
+        as_rule: Callable[[], Recorded],
     ) -> None:
-        """Be told of a call."""
-        if not self.on or not self._wanted(body):
+        """Be told of a call; what is asked for here may fail without harm."""
+        if not self.on:
             return
         try:
-            with self._lock:
-                self._keep(body, args, kwargs, as_rule)
+            known = source()
+            if self._wanted(known):
+                with self._lock:
+                    self._keep(known.key, given(), as_rule)
         except Exception as error:
             self.errors.append(error)
 
-    def _keep(
-        self, body: Any, args: tuple[Any, ...], kwargs: dict[str, Any], as_rule: Callable[[], Recorded]
-    ) -> None:
-        key = identity(body)
+    def _keep(self, key: Any, given: Given, as_rule: Callable[[], Recorded]) -> None:
         rule = self.rules.get(key)
         if rule is None:
             rule = self.rules[key] = as_rule()
             self.defined[rule.place] = rule
         rule.calls += 1
         self.seen += 1
-        leaves, structure = tree.flatten((args, kwargs))
+        leaves, structure = tree.flatten(given)
+        framework, device = frameworks.of(leaves)
+        where = (framework or rule.framework, device)
         # Values are copied for the few calls that are kept, not for every one.
-        if rule.wants(Sample([self.spec(leaf) for leaf in leaves], structure), self.limit):
-            sample = Sample([self.freeze(leaf) for leaf in leaves], structure)
+        if rule.wants(Sample([self.spec(leaf) for leaf in leaves], structure, *where), self.limit):
+            sample = Sample([self.freeze(leaf) for leaf in leaves], structure, *where)
             if rule.keep(sample, self.limit):
                 rule.function = as_rule().function  # the closure that saw these values
                 if self.folder is not None:
@@ -97,18 +112,5 @@ class Recorder:
             full, self.full = self.full, None
             full()
 
-    def _wanted(self, body: Any) -> bool:
-        module = str(getattr(body, "__module__", "") or "") + "."
-        return not module.startswith("pullback.hosts." if self.everything else OWN)
-
-
-def identity(body: Any) -> Any:
-    """Name the code that runs: rules made anew in every call of a factory share it."""
-    function = written(getattr(body, "__func__", body))
-    return getattr(function, "__code__", None) or id(function)
-
-
-def place_of(body: Any) -> tuple[str, int]:
-    """Give the file and line of a function, or nothing when it has no Python source."""
-    code = getattr(written(getattr(body, "__func__", body)), "__code__", None)
-    return ("", 0) if code is None else (os.path.abspath(code.co_filename), code.co_firstlineno)
+    def _wanted(self, source: Source) -> bool:
+        return not f"{source.module}.".startswith("pullback.hosts." if self.everything else OWN)

@@ -6,6 +6,7 @@ value yet; everything else is a static and is kept as it is.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from pullback import tree
+from pullback.rule import Intent
 
 
 @dataclass(frozen=True)
@@ -23,12 +25,23 @@ class Spec:
     dtype: str
 
 
+@dataclass(frozen=True)
+class Placeholder:
+    """Stand for something without arithmetic that its framework makes anew, such as a random key."""
+
+    framework: str
+    shape: tuple[int | None, ...]
+    dtype: str
+
+
 @dataclass
 class Sample:
-    """Hold the arguments of one call."""
+    """Hold the arguments of one call, and the framework and device that its tensors belong to."""
 
     leaves: list[Any]
     structure: tree.Tree | None
+    framework: str = ""
+    device: str = ""
 
     @property
     def has_values(self) -> bool:
@@ -56,7 +69,12 @@ def _described(leaf: Any) -> str:
 
 @dataclass
 class Recorded:
-    """Hold what is known of one rule: where it stands, how to call it, and the calls seen."""
+    """Hold what is known of one rule: where it stands, how to call it, and the calls seen.
+
+    `framework` is empty for a rule that runs on any. `user` is what the user wrote, `signature` how it is
+    called, where the function itself does not tell; `intent` is a claim that the maker of the rule states;
+    `fixed` are the places of arguments that it differentiates past.
+    """
 
     function: Callable[..., Any]
     name: str
@@ -64,8 +82,13 @@ class Recorded:
     module: str
     path: str
     line: int
+    framework: str = ""
     calls: int = 0
     samples: dict[Any, Sample] = field(default_factory=dict)
+    user: Any = None
+    signature: inspect.Signature | None = None
+    intent: Intent | None = None
+    fixed: tuple[int, ...] = ()
 
     @property
     def place(self) -> tuple[str, int, str]:
@@ -97,8 +120,8 @@ class Recorded:
 
 
 def signature(sample: Sample) -> Any:
-    """Say what makes two calls different: structure, shapes, dtypes and statics."""
-    return (_shape_of(sample.structure), tuple(map(_key, sample.leaves)))
+    """Say what makes two calls different: framework, structure, shapes, dtypes and statics."""
+    return (sample.framework, _shape_of(sample.structure), tuple(map(_key, sample.leaves)))
 
 
 def _shape_of(structure: tree.Tree | None) -> Any:
@@ -113,6 +136,6 @@ def _key(leaf: Any) -> Any:
         return ("tensor", leaf.shape, leaf.dtype.name)
     if isinstance(leaf, Spec):
         return ("tensor", leaf.shape, leaf.dtype)
-    if isinstance(leaf, (bool, int, float, complex, str, bytes, type(None))):
+    if isinstance(leaf, (bool, int, float, complex, str, bytes, type(None), Placeholder)):
         return (type(leaf), leaf)
     return (type(leaf), id(leaf))

@@ -35,7 +35,7 @@ def parse(text: str) -> Target:
     if os.path.exists(text):
         compiles(text)
         return Target(text, "script", os.path.abspath(text))
-    module, colon, function = text.rpartition(":")
+    module, colon, function = text.replace("::", ":").rpartition(":")  # as pytest writes it, too
     if colon and function and all(part.isidentifier() for part in function.split(".")):
         if os.path.isfile(module):
             compiles(module)

@@ -7,19 +7,19 @@ module of TensorFlow. Those two are listened to, so that no object of the progra
 
 from __future__ import annotations
 
-import contextlib
-import os
 import sys
 import weakref
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pullback import define
-from pullback.record.imports import when_imported
-from pullback.record.recorder import Recorder, place_of
+from pullback.record.place import Source, caller, name_of, place_of
 from pullback.record.sample import Recorded, Spec
+from pullback.rule import Intent
+
+if TYPE_CHECKING:
+    from pullback.record.recorder import Recorder
 
 MODULE = "tensorflow.python.ops.custom_gradient"
 # The functions through which TensorFlow's two makers of rules hold the user's function in their closures.
@@ -27,48 +27,73 @@ WRAPPERS = {
     "grad_pass_through.<locals>._grad_pass_through_op": "tf.grad_pass_through",
     "recompute_grad.<locals>.inner": "tf.recompute_grad",
 }
+MAKERS = {"custom_gradient", "grad_pass_through", "recompute_grad"}
 
 
-def freeze(leaf: Any) -> Any:
-    """Copy a tensor to an array, or its shape and dtype to a spec; leave anything else as it is."""
-    if isinstance(leaf, np.ndarray):
-        return leaf.copy() if leaf.dtype.kind not in "OSU" else leaf
-    tensor = _tensor(leaf)
-    if tensor is None:
-        return leaf
+# ── leaves ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def owns(leaf: Any) -> bool:
+    """Tell whether a leaf is a dense tensor or a variable."""
+    tf = sys.modules.get("tensorflow")
+    if tf is None or not hasattr(tf, "is_tensor"):  # it may be half imported
+        return False
+    if isinstance(leaf, (tf.RaggedTensor, tf.SparseTensor, tf.IndexedSlices)):
+        return False
+    return bool(tf.is_tensor(leaf) or isinstance(leaf, tf.Variable))
+
+
+def freeze(tensor: Any) -> Any:
+    """Copy a tensor to an array, or its shape and dtype to a spec."""
     try:
         return np.array(tensor.numpy())
     except (AttributeError, NotImplementedError):  # a graph is being traced: there is no value yet
         return spec(tensor)
 
 
-def spec(leaf: Any) -> Any:
-    """Take the shape and dtype of a tensor; leave anything else as it is."""
-    if isinstance(leaf, np.ndarray):
-        return Spec(leaf.shape, leaf.dtype.name)
-    tensor = _tensor(leaf)
-    if tensor is None:
-        return leaf
+def spec(tensor: Any) -> Spec:
+    """Take the shape and dtype of a tensor."""
     return Spec(None if tensor.shape.rank is None else tuple(tensor.shape.as_list()), tensor.dtype.name)
 
 
-def _tensor(leaf: Any) -> Any:
-    """Give the tensor or variable that a leaf is, or None."""
-    tf = sys.modules.get("tensorflow")
-    if tf is None or not hasattr(tf, "is_tensor"):
-        return None
-    if type(leaf).__module__.startswith("keras") and hasattr(leaf, "assign") and hasattr(leaf, "value"):
-        leaf = leaf.value
-    if isinstance(leaf, (tf.RaggedTensor, tf.SparseTensor, tf.IndexedSlices)):
-        return None
-    return leaf if tf.is_tensor(leaf) or isinstance(leaf, tf.Variable) else None
+def device(tensor: Any) -> str:
+    """Name the place that a tensor must be put to again: TensorFlow finds it by itself."""
+    return ""
 
 
-def thaw(leaf: Any) -> Any:
+def thaw(array: Any, device: str) -> Any:
     """Make a tensor of an array again."""
     import tensorflow as tf
 
-    return tf.constant(leaf) if isinstance(leaf, np.ndarray) and leaf.dtype.kind not in "OSU" else leaf
+    return tf.constant(array)
+
+
+# ── rules ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def found(value: Any) -> Recorded | None:
+    """Make the record of a rule that stands in a module; None for anything else.
+
+    What the other makers made is known by the line that made it, which only the recorder saw.
+    """
+    return named(value) if maker_of(value) == "custom_gradient" else None
+
+
+def named(function: Any) -> Recorded | None:
+    """Make the record of a function that one of TensorFlow's makers made."""
+    maker = maker_of(function)
+    if not maker:
+        return None
+    path, line = place_of(function)
+    module = str(getattr(function, "__module__", ""))
+    return Recorded(function, name_of(function), f"tf.{maker}", module, path, line, "tensorflow")
+
+
+def maker_of(function: Any) -> str:
+    """Name the function of TensorFlow's that made this one a rule, or nothing."""
+    decorator = getattr(function, "_tf_decorator", None)
+    name = str(getattr(decorator, "decorator_name", ""))
+    return name if name in MAKERS else ""
 
 
 def described(body: Any) -> tuple[Any, str]:
@@ -88,46 +113,18 @@ def rule_of(body: Any, site: tuple[str, int] | None = None) -> Recorded:
     import tensorflow as tf
 
     user, kind = described(body)
-    function = tf.custom_gradient(body)
-    name = str(getattr(user, "__name__", None) or type(user).__name__)
-    if kind != "tf.custom_gradient":
-        name = f"{kind}({name})"
+    name = name_of(user) if kind == "tf.custom_gradient" else f"{kind}({name_of(user)})"
     path, line = site or place_of(user)
-    return Recorded(function, name, kind, str(getattr(user, "__module__", "")), path, line)
+    module = str(getattr(user, "__module__", ""))
+    rule = Recorded(tf.custom_gradient(body), name, kind, module, path, line, "tensorflow")
+    if kind == "tf.grad_pass_through":
+        rule.intent = Intent("differs", reason=kind)
+    return rule
 
 
-def own_rule(function: Any) -> Recorded:
-    """Make the record of one of pullback's own rules."""
-    path, line = place_of(function.rule.function)
-    return Recorded(function, function.rule.name, "pullback", str(function.__module__), path, line)
-
-
-@contextlib.contextmanager
-def recording(recorder: Recorder) -> Iterator[Recorder]:
-    """Listen to every rule, TensorFlow's and pullback's own, until the block ends."""
-    restore: list[Callable[[], None]] = []
-
-    def listen(module: Any) -> None:
-        restore.append(_listen(module, recorder))
-
-    def own_made(function: Any) -> None:
-        recorder.made(function, lambda: own_rule(function))
-
-    def own_called(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        if not any(type(leaf).__name__ == "KerasTensor" for leaf in (*args, *kwargs.values())):
-            recorder.called(function, args, kwargs, lambda: own_rule(function))
-
-    withdraw = when_imported(MODULE, listen)
-    define.makers.append(own_made)
-    define.listeners.append(own_called)
-    try:
-        yield recorder
-    finally:
-        withdraw()
-        define.makers.remove(own_made)
-        define.listeners.remove(own_called)
-        for undo in restore:
-            undo()
+def listeners(recorder: Recorder) -> dict[str, Callable[[Any], Callable[[], None]]]:
+    """Give what is done when a module of TensorFlow's is imported; each gives what undoes it."""
+    return {MODULE: lambda module: _listen(module, recorder)}
 
 
 def _listen(module: Any, recorder: Recorder) -> Callable[[], None]:
@@ -146,7 +143,7 @@ def _listen(module: Any, recorder: Recorder) -> Callable[[], None]:
 
     def listening(inner: Callable[..., Any]) -> Callable[..., Any]:
         def run(f: Any, args: Any, kwargs: Any) -> Any:
-            recorder.called(_owned(f, _get(sites, f)), args, kwargs, lambda: rule(f))
+            recorder.called(lambda: _source(f, _get(sites, f)), lambda: (args, kwargs), lambda: rule(f))
             return inner(f, args, kwargs)
 
         return run
@@ -156,8 +153,8 @@ def _listen(module: Any, recorder: Recorder) -> Callable[[], None]:
         if busy[0] or hasattr(f, "__func__"):  # a method, bound anew at every call
             return
         if described(f)[1] != "tf.custom_gradient":
-            sites[f] = _site()
-        recorder.made(_owned(f, _get(sites, f)), lambda: rule(f))
+            sites[f] = caller("tensorflow.")
+        recorder.made(lambda: _source(f, _get(sites, f)), lambda: rule(f))
 
     for name in names:
         setattr(module, name, listening(kept[name]))
@@ -171,17 +168,12 @@ def _listen(module: Any, recorder: Recorder) -> Callable[[], None]:
     return undo
 
 
-class _Owned:
-    """Stand for a rule that a user made of a function which may be TensorFlow's: the rule is the user's."""
-
-    def __init__(self, user: Any, kind: str, site: tuple[str, int] | None) -> None:
-        self.__module__ = ""
-        self.__code__ = (kind, site, getattr(user, "__code__", None) or id(user))
-
-
-def _owned(body: Any, site: tuple[str, int] | None) -> Any:
+def _source(body: Any, site: tuple[str, int] | None) -> Source:
     user, kind = described(body)
-    return body if kind == "tf.custom_gradient" else _Owned(user, kind, site)
+    if kind == "tf.custom_gradient":
+        return Source.of(body)
+    # A rule that a user made of a function which may be TensorFlow's: the rule is the user's.
+    return Source((kind, site, getattr(user, "__code__", None) or id(user)), "")
 
 
 def _get(sites: weakref.WeakKeyDictionary[Any, tuple[str, int]], body: Any) -> tuple[str, int] | None:
@@ -189,15 +181,3 @@ def _get(sites: weakref.WeakKeyDictionary[Any, tuple[str, int]], body: Any) -> t
         return sites.get(body)
     except TypeError:  # a callable that takes no weak reference
         return None
-
-
-def _site() -> tuple[str, int]:
-    """Find the line of the user's from which we are called."""
-    frame = sys._getframe(1)
-    while frame.f_back is not None and (
-        frame.f_code.co_filename == __file__
-        or "__autograph_generated_file" in frame.f_code.co_filename
-        or frame.f_globals.get("__name__", "").startswith("tensorflow.")
-    ):
-        frame = frame.f_back
-    return os.path.abspath(frame.f_code.co_filename), frame.f_lineno

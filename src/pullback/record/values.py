@@ -24,33 +24,43 @@ def filled(sample: Sample, rng: np.random.Generator) -> Iterator[Sample]:
     """Give the sample with values in place of its specs: of any sign, then positive, then between 0 and 1."""
     for kind in ("normal", "positive", "unit"):
         leaves = [_value(leaf, rng, kind) if isinstance(leaf, Spec) else leaf for leaf in sample.leaves]
-        yield Sample(leaves, sample.structure)
+        yield Sample(leaves, sample.structure, sample.framework, sample.device)
 
 
 def _value(spec: Spec, rng: np.random.Generator, kind: str) -> np.ndarray[Any, Any]:
     shape = (LENGTH,) if spec.shape is None else tuple(LENGTH if n is None else n for n in spec.shape)
     if spec.dtype == "bool":
         return rng.random(shape) < 0.5
+    dtype = _dtype(spec.dtype)
     if spec.dtype.startswith(("int", "uint")):
-        return rng.integers(0, 2, shape).astype(spec.dtype)
+        return rng.integers(0, 2, shape).astype(dtype)
     drawn = {
         "normal": rng.normal(size=shape),
         "positive": 0.5 + rng.random(shape),
         "unit": rng.uniform(0.1, 0.9, shape),
     }[kind]
-    if spec.dtype == "bfloat16":
+    if spec.dtype.startswith("complex"):
+        return np.asarray(drawn + 1j * rng.normal(size=shape), dtype)
+    return np.asarray(drawn, dtype)
+
+
+def _dtype(name: str) -> np.dtype[Any]:
+    """Give a dtype by its name: NumPy's, or one of those that it lacks."""
+    try:
+        return np.dtype(name)
+    except TypeError:
         import ml_dtypes
 
-        return np.asarray(drawn, ml_dtypes.bfloat16)
-    if spec.dtype.startswith("complex"):
-        return np.asarray(drawn + 1j * rng.normal(size=shape), spec.dtype)
-    return np.asarray(drawn, spec.dtype)
+        found: np.dtype[Any] = np.dtype(getattr(ml_dtypes, name))
+        return found
 
 
-def tried(function: Any, rng: np.random.Generator) -> Iterator[Given]:
+def tried(
+    function: Any, rng: np.random.Generator, signature: inspect.Signature | None = None
+) -> Iterator[Given]:
     """Give arguments to try: from annotations where there are any, then of the usual kinds."""
     try:
-        parameters = list(inspect.signature(function).parameters.values())
+        parameters = list((signature or inspect.signature(function)).parameters.values())
     except (TypeError, ValueError):  # a function of C, perhaps
         parameters = []
     needed = [
@@ -125,6 +135,8 @@ def _told(annotation: Any, rng: np.random.Generator, dims: dict[str, int]) -> An
         return _value(Spec(shape, dtype), rng, "normal")
     shape_of: Any = getattr(annotation, "shape", None)
     dtype_of: Any = getattr(annotation, "dtype", None)
+    if isinstance(shape_of, tuple) and hasattr(dtype_of, "name"):  # a jax.ShapeDtypeStruct
+        return _value(Spec(shape_of, dtype_of.name), rng, "normal")
     if hasattr(shape_of, "as_list") and hasattr(dtype_of, "name"):  # a TensorSpec
         known = None if shape_of.rank is None else tuple(shape_of.as_list())
         return _value(Spec(known, dtype_of.name), rng, "normal")

@@ -57,6 +57,11 @@ class GraftPullback:
         self.graft = graft
         self.tensors = tensors
 
+    def rebind(self, tensors: Sequence[Tensor]) -> None:
+        """Take the tensors of the operation from a host that keeps them elsewhere, or let them go."""
+        self.tensors = tensors
+        self.graft.call.tensors = ()
+
     def zeros(self) -> list[Tensor]:
         host = self.graft.host
         return [host.zeros(host.outline(value)) for value in self.tensors[: self.graft.count]]

@@ -57,7 +57,7 @@ def with_gradient(
 
     def apply(call: Call) -> list[Tensor]:
         values = values_of(call)
-        return call.host.apply(Graft(call, len(values), pull), values + call.tensors)
+        return call.host.apply(Graft(call, len(values), pull), [*values, *call.tensors])
 
     return made_of(function_of(rule, apply), f)
 

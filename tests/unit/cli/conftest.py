@@ -23,9 +23,17 @@ class Project:
         path.write_text(textwrap.dedent(text), encoding="utf-8")
 
     def run(self, *arguments):
+        """Run the command."""
+        return self.start("-m", "pullback", *arguments)
+
+    def python(self, *arguments):
+        """Run Python without us: what it prints."""
+        return self.start(*arguments).stdout.decode(errors="replace")
+
+    def start(self, *arguments):
         path = os.pathsep.join([SOURCE, *filter(None, [os.environ.get("PYTHONPATH")])])
         return subprocess.run(
-            [sys.executable, "-m", "pullback", *arguments],
+            [sys.executable, *arguments],
             cwd=self.folder,
             env={**os.environ, "PYTHONPATH": path, "TF_CPP_MIN_LOG_LEVEL": "3"},
             capture_output=True,

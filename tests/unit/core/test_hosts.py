@@ -62,3 +62,9 @@ def test_unbroadcast_works_on_numpy_alone():
 def test_unbroadcast_refuses_what_was_not_broadcast():
     with pytest.raises(pb.errors.CotangentShapeError, match="to which that of `like` broadcasts"):
         pb.unbroadcast(np.ones([4, 3]), like=np.zeros(2))
+
+
+def test_an_elementwise_rule_that_names_no_framework_gives_numpy_for_numpy():
+    cube = pb.elementwise(lambda x: x * x * x, lambda x: 3 * x * x)
+    assert cube(np.array([2.0])).tolist() == [8.0]
+    assert cube(2.0) == 8.0

@@ -75,6 +75,12 @@ def test_strict_fails_on_undecided():
         pb.testing.assert_gradient(whole, n, strict=True)
 
 
+def run(pytester):
+    # An installed pullback brings the plugin by itself, and it cannot be registered twice.
+    brought = any(e.value == "pullback.pytest_plugin" for e in entry_points(group="pytest11"))
+    return pytester.runpytest_inprocess(*([] if brought else ["-p", "pullback.pytest_plugin"]))
+
+
 def test_the_fixture_fails_a_test_with_the_report(pytester):
     pytester.makepyfile(
         """
@@ -91,9 +97,53 @@ def test_the_fixture_fails_a_test_with_the_report(pytester):
             check_gradient(wrong, tf.constant([1.0, 2.0]))
         """
     )
-    # An installed pullback brings the plugin by itself, and it cannot be registered twice.
-    brought = any(e.value == "pullback.pytest_plugin" for e in entry_points(group="pytest11"))
-    result = pytester.runpytest_inprocess(*([] if brought else ["-p", "pullback.pytest_plugin"]))
+    result = run(pytester)
     result.assert_outcomes(passed=1, failed=1)
     result.stdout.fnmatch_lines(["*wrong (*): wrong*", "*sign:*", "*tf.GradientTape*"])
     assert "assert_gradient" not in result.stdout.str()
+
+
+def test_the_fixture_knows_the_rules_of_jax_and_pytorch(pytester):
+    pytester.makepyfile(
+        """
+        import jax, jax.numpy as jnp, torch
+        import pullback as pb
+
+        @jax.custom_vjp
+        def cube(x):
+            return x**3
+
+        cube.defvjp(lambda x: (x**3, x), lambda x, g: (-3 * x**2 * g,))
+
+        class Cube(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.save_for_backward(x)
+                return x**3
+
+            @staticmethod
+            def backward(ctx, g):
+                return -3 * ctx.saved_tensors[0] ** 2 * g
+
+        @pb.custom_gradient
+        def doubled(x):
+            def grad(dy):
+                return 2 * dy
+            return x + x, grad
+
+        def test_right(check_gradient):
+            for x in (jnp.ones(2), torch.ones(2)):
+                assert check_gradient(doubled, x, order=1).verdict == "right"
+
+        def test_wrong_in_jax(check_gradient):
+            check_gradient(cube, jnp.array([1.0, 2.0]), order=1)
+
+        def test_wrong_in_torch(check_gradient):
+            check_gradient(Cube.apply, torch.tensor([1.0, 2.0]), order=1)
+        """
+    )
+    result = run(pytester)
+    result.assert_outcomes(passed=1, failed=2)
+    result.stdout.fnmatch_lines(
+        ["*cube*: wrong*", "*sign:*", "*jax.vjp*", "*Cube*: wrong*", "*sign:*", "*torch*"]
+    )

@@ -6,14 +6,14 @@ import pytest
 import tensorflow as tf
 
 import pullback as pb
+from pullback.record.listening import recording
 from pullback.record.recorder import Recorder
 from pullback.record.sample import Spec
-from pullback.record.tensorflow import freeze, recording, spec
 
 
 @pytest.fixture
 def recorder():
-    return Recorder(freeze, spec)
+    return Recorder()
 
 
 @tf.custom_gradient
@@ -94,7 +94,7 @@ def test_a_method_is_seen_without_its_self(recorder):
 
 
 def test_the_frameworks_own_rules_are_left_out_unless_asked(recorder):
-    everything = Recorder(freeze, spec, everything=True)
+    everything = Recorder(everything=True)
     with recording(recorder), recording(everything):
         tf.nn.silu(tf.ones([2]))
     assert not recorder.rules
@@ -192,7 +192,7 @@ def test_changed_arrays_do_not_change_the_sample(recorder):
 
 def test_the_limit_of_calls_is_told_once():
     told = []
-    recorder = Recorder(freeze, spec, calls=2, full=lambda: told.append(1))
+    recorder = Recorder(calls=2, full=lambda: told.append(1))
     with recording(recorder):
         for _ in range(4):
             before(tf.ones([2]))

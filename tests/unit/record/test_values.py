@@ -93,7 +93,9 @@ def test_bad_examples_are_refused():
         pb.example(1.0)(abs)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16", "complex64", "int32", "uint8", "bool"])
+@pytest.mark.parametrize(
+    "dtype", ["float32", "float16", "bfloat16", "float8_e4m3fn", "complex64", "int32", "uint8", "bool"]
+)
 def test_specs_are_filled_with_their_dtype(dtype):
     sample = Sample([Spec((None, 2), dtype)], None)
     for made in filled(sample, np.random.default_rng(0)):
@@ -108,7 +110,9 @@ def test_a_rule_that_was_only_traced_is_checked():
 
     rule = as_rule(logarithm)
     rule.samples["traced"] = Sample(
-        [Spec((None,), "float32")], with_inputs(rule, Settings(seed=1)).samples.popitem()[1].structure
+        [Spec((None,), "float32")],
+        with_inputs(rule, Settings(seed=1)).samples.popitem()[1].structure,
+        "tensorflow",
     )
     (entry,) = checked(rule, target="", settings=Settings(seed=1))
     assert entry.report.verdict == "right"

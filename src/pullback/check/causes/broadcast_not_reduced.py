@@ -39,7 +39,7 @@ def search(evidence: Evidence) -> Match | None:
                 return Match(
                     SLUG,
                     f"only index {index} of axis {axis} of `dy` reaches {names}; the axis must be summed",
-                    f"sum over axis {axis}: `tf.reduce_sum(…, axis={axis})`, or "
+                    f"sum over axis {axis}: `{evidence.subject.words.sum.format(g='…', axis=axis)}`, or "
                     f"`pb.unbroadcast(g, like={evidence.name(wrong[0])})`",
                     names,
                 )

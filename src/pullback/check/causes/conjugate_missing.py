@@ -59,8 +59,7 @@ def search(evidence: Evidence) -> Match | None:
         return Match(
             SLUG,
             f"a complex conjugate is missing in the gradient of {names}",
-            "conjugate what multiplies `dy`: TensorFlow's gradient of f is `dy * conj(f'(z))`, "
-            "of a matrix product `dy @ bᴴ`",
+            f"conjugate what multiplies `dy`: {evidence.subject.words.convention}",
             names,
         )
     if holds(list(true), True, False):

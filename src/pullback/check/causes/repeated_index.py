@@ -7,6 +7,7 @@ import numpy as np
 from pullback.check.cause import Match
 from pullback.check.evidence import Evidence
 from pullback.check.subject import Array
+from pullback.check.words import Words
 
 SLUG = "repeated-index"
 RANK = 25
@@ -38,7 +39,7 @@ def search(evidence: Evidence) -> Match | None:
             except Exception:  # the new indices may be out of range
                 continue
             if apart.true is not None and not apart.wrong_inputs:
-                return _match(f"where `{subject.names[k]}` repeats an index")
+                return _match(f"where `{subject.names[k]}` repeats an index", evidence.subject.words)
     both = evidence.jacobians
     if both is None:
         return None
@@ -54,14 +55,14 @@ def search(evidence: Evidence) -> Match | None:
         and same[:, ~shared].all()
         and same[claimed != 0].all()
     ):
-        return _match("where several outputs come from one entry")
+        return _match("where several outputs come from one entry", evidence.subject.words)
     return None
 
 
-def _match(where: str) -> Match:
+def _match(where: str, words: Words) -> Match:
     return Match(
         SLUG,
         f"contributions are overwritten instead of added {where}",
-        "accumulate: `tf.math.unsorted_segment_sum` or `tf.tensor_scatter_nd_add`, not an update",
+        f"accumulate: {words.accumulate}, not an update",
         where,
     )

@@ -18,6 +18,7 @@ SIZE = 256
 
 def probe(subject: Subject, settings: Settings) -> list[Finding]:
     """Compare a few rows of the host's Jacobian with pullbacks of unit cotangents."""
+    where = subject.words.batching
     outputs = subject.forward(subject.inputs)
     space = Space.of(outputs)
     if (
@@ -34,9 +35,7 @@ def probe(subject: Subject, settings: Settings) -> list[Finding]:
         whole = subject.jacobian(subject.inputs)
     except Exception as error:  # a host may refuse to batch in any way it likes
         return [
-            Finding(
-                "batching", "note", f"no jacobian: {type(error).__name__}", where="jacobian", reason="refused"
-            )
+            Finding("batching", "note", f"no {where}: {type(error).__name__}", where=where, reason="refused")
         ]
     unit = roundoff(outputs)
     for row in settings.rng(14).permutation(space.size)[:ROWS]:
@@ -51,9 +50,9 @@ def probe(subject: Subject, settings: Settings) -> list[Finding]:
                         "the jacobian computed in one go differs from row by row",
                         "batching-differs",
                         "look for operations that mix the rows of a batch of cotangents",
-                        where="jacobian",
+                        where=where,
                         reason="no",
                         inputs=subject.inputs,
                     )
                 ]
-    return [Finding("batching", "note", "the jacobian agrees row by row", where="jacobian", reason="yes")]
+    return [Finding("batching", "note", "the jacobian agrees row by row", where=where, reason="yes")]

@@ -17,7 +17,7 @@ def probe(subject: Subject, settings: Settings) -> list[Finding]:
     """Compare every compiled variant with eager."""
     findings = []
     for name, (_, pullback) in subject.variants.items():
-        if name == "XLA" and not settings.xla:
+        if name in subject.slow and not settings.xla:
             continue
         given = cotangents(subject, settings.rng(13))
         try:
@@ -43,7 +43,7 @@ def probe(subject: Subject, settings: Settings) -> list[Finding]:
                     "wrong" if subject.is_rule else "note",
                     f"{name} gives another gradient than eager",
                     "compiled-differs",
-                    "look for Python values, NumPy or `.numpy()` in the body: they are frozen at tracing",
+                    subject.words.frozen,
                     where=name,
                     reason="no",
                     inputs=subject.inputs,

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from pullback.check.draw import cotangents
 from pullback.check.finding import Finding
 from pullback.check.settings import Settings
 from pullback.check.space import is_complex
 from pullback.check.subject import Array, Arrays, Cotangents, Subject
+from pullback.check.words import Words
 from pullback.hosts.base import broadcast_axes
 
 RANK = 20
@@ -19,7 +22,6 @@ def probe(subject: Subject, settings: Settings) -> list[Finding]:
 
 def look(subject: Subject, settings: Settings, label: str, original: Arrays = ()) -> list[Finding]:
     """Check shapes and dtypes at one point; a size written into the rule (that of `original`) is excused."""
-    outputs = subject.forward(subject.inputs)
     given = cotangents(subject, settings.rng(2))
     raised: Finding | None = None
     claimed: Cotangents | None
@@ -41,7 +43,9 @@ def look(subject: Subject, settings: Settings, label: str, original: Arrays = ()
         claimed = by_hand(subject, given)
     if claimed is None:
         return [raised] if raised else []
-    findings = shapes(subject, claimed, outputs, given, label, original)
+    findings = shapes(subject, claimed, given, label, original)
+    if subject.words.mends and raised is None:
+        findings += mended(subject, claimed, given, label, original)
     # A refused shape has its own name; anything else is said as it was raised.
     if raised is not None and not any(f.verdict == "wrong" for f in findings):
         return [raised]
@@ -58,8 +62,22 @@ def by_hand(subject: Subject, given: Arrays) -> Cotangents | None:
         return None
 
 
+def mended(
+    subject: Subject, claimed: Cotangents, given: Arrays, label: str, original: Arrays
+) -> list[Finding]:
+    """Tell of shapes that the host put right in silence: a note, unless the gradient is wrong too."""
+    direct = by_hand(subject, given)
+    if direct is None or any(g is not None and g.shape != x.shape for g, x in zip(claimed, subject.inputs)):
+        return []
+    return [
+        replace(f, verdict="note", sentence=f"{f.sentence}; {subject.words.mends}", reason="mended")
+        for f in shapes(subject, direct, given, label, original)
+        if f.verdict == "wrong"
+    ]
+
+
 def shapes(
-    subject: Subject, claimed: Cotangents, outputs: Arrays, given: Arrays, label: str, original: Arrays
+    subject: Subject, claimed: Cotangents, given: Arrays, label: str, original: Arrays
 ) -> list[Finding]:
     """Compare shapes and dtypes of cotangents with those of the inputs."""
     findings = []
@@ -73,7 +91,7 @@ def shapes(
         elif original and g.shape == original[k].shape != x.shape:
             continue
         elif g.shape != x.shape:
-            cause, sentence, edit = misshapen(name, x, g, outputs)
+            cause, sentence, edit = misshapen(name, x, g, subject.words)
             findings.append(
                 Finding(
                     "contract",
@@ -113,7 +131,7 @@ def shapes(
     return findings
 
 
-def misshapen(name: str, x: Array, g: Array, outputs: Arrays) -> tuple[str, str, str]:
+def misshapen(name: str, x: Array, g: Array, words: Words) -> tuple[str, str, str]:
     """Say what a wrong shape comes from."""
     found = f"the gradient of `{name}` has shape {g.shape}, the input {x.shape}"
     axes = broadcast_axes(g.shape, x.shape) if x.size < g.size else None
@@ -123,7 +141,7 @@ def misshapen(name: str, x: Array, g: Array, outputs: Arrays) -> tuple[str, str,
         return (
             "broadcast-not-reduced",
             f"{found}: {which} {said} was broadcast and must be summed",
-            (f"`tf.reduce_sum(g, axis={list(axes)})`, or `pb.unbroadcast(g, like={name})`"),
+            f"`{words.sum.format(g='g', axis=list(axes))}`, or `pb.unbroadcast(g, like={name})`",
         )
     if g.ndim == x.ndim and sorted(g.shape) == sorted(x.shape):
         return "transposed", f"{found}: it is transposed", f"transpose the gradient of `{name}` back"
@@ -131,12 +149,12 @@ def misshapen(name: str, x: Array, g: Array, outputs: Arrays) -> tuple[str, str,
         return (
             "wrong-shape",
             f"{found}: it was reduced too far, or is still to be broadcast",
-            f"broadcast it: `tf.broadcast_to(g, tf.shape({name}))`",
+            f"broadcast it: `{words.broadcast.format(g='g', x=name)}`",
         )
     if g.size == x.size:
         return (
             "wrong-shape",
             f"{found}: the entries are there, the shape is not",
-            f"`tf.reshape(g, tf.shape({name}))`",
+            f"`{words.reshape.format(g='g', x=name)}`",
         )
     return "wrong-shape", found, f"return a gradient of the shape of `{name}`"

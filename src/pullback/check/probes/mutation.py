@@ -15,15 +15,14 @@ RANK = 100
 def probe(subject: Subject, settings: Settings) -> list[Finding]:
     """Compare inputs and cotangents before and after."""
     given = cotangents(subject, settings.rng(16))
-    before = [np.array(a) for a in (*subject.inputs, *given)]
+    before = (*subject.inputs, *given)
+    inputs, given = (tuple(np.array(a) for a in arrays) for arrays in (subject.inputs, given))
     try:
-        subject.pullback(subject.inputs, given)
+        (subject.sharing_pullback or subject.pullback)(inputs, given)
     except Exception:  # the contract probe says so
         return []
     names = [*subject.names, *(f"the cotangent of output {k}" for k in range(len(given)))]
-    changed = [
-        n for n, a, b in zip(names, before, (*subject.inputs, *given)) if a.tobytes() != np.array(b).tobytes()
-    ]
+    changed = [n for n, a, b in zip(names, before, (*inputs, *given)) if np.array(a).tobytes() != b.tobytes()]
     if not changed:
         return []
     return [

@@ -38,6 +38,8 @@ def probe(subject: Subject, settings: Settings) -> list[Finding]:
     bits = -np.log2(max(error, unit / 4))
     good = plain is not None and (worst(plain, reference) or np.inf) < 1e3 * unit
     value_error = worst(values[0], values[1])
+    if error > 0.1 and (value_error is None or value_error > 0.1):
+        return []  # another function in float64: one that draws numbers by dtype, for instance
     if error > 0.1 and good and value_error is not None and value_error < 1e3 * unit:
         return [
             Finding(

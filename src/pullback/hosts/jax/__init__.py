@@ -1,7 +1,8 @@
 """The JAX host: eager mode, `jit`, every transformation.
 
-This file speaks of single arrays. JAX hands a rule dL/dz for a complex z; rules are written for the
-conjugate of that, as TensorFlow and PyTorch have it, and the conversion is made here.
+`apply.py` gives an operation its own derivative; this file speaks of single arrays. JAX hands a rule dL/dz
+for a complex z; rules are written for the conjugate of that, as TensorFlow and PyTorch have it, and the
+conversion is made where a pullback is called.
 """
 
 from __future__ import annotations
@@ -12,10 +13,38 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from pullback.errors import UnsupportedInputError
 from pullback.hosts.base import Foreign, Kind, Met, Opener, Operation, Spec, summed_axes
 from pullback.hosts.jax import arrays, callback
+from pullback.hosts.jax.apply import apply
+from pullback.hosts.jax.run import run
+
+# Asked several times in every call: what a type and a dtype are is found once.
+_arrays: dict[type, bool] = {}
+_kinds: dict[Any, Kind] = {}
+_KINDS: list[tuple[Any, Kind]] = [
+    (jnp.floating, "floating"),
+    (jnp.complexfloating, "complex"),
+    (jnp.integer, "integer"),
+]
+
+
+def _kind(dtype: Any) -> Kind:
+    found = _kinds.get(dtype)
+    if found is None:
+        kinds = (kind for base, kind in _KINDS if jnp.issubdtype(dtype, base))
+        found = _kinds[dtype] = next(kinds, "other")
+    return found
+
+
+def _is_array(value: Any) -> bool:
+    kind = type(value)
+    found = _arrays.get(kind)
+    if found is None:
+        found = _arrays[kind] = issubclass(kind, jax.core.Tracer) or isinstance(value, jax.Array)
+    return found
 
 
 class JaxHost:
@@ -26,56 +55,55 @@ class JaxHost:
     arrays = arrays
 
     def owns(self, kind: type) -> bool:
-        if issubclass(kind, jax.Array):  # concrete arrays; tracers are known by their class
+        if issubclass(kind, (jax.Array, jax.core.Tracer)):
             return True
-        return issubclass(kind, jax.core.Tracer) or (
-            hasattr(kind, "__jax_array__") and any(b.__module__.startswith("keras.") for b in kind.__mro__)
-        )
+        return hasattr(kind, "__jax_array__") and any(b.__module__.startswith("keras.") for b in kind.__mro__)
 
     def opener(self, value: Any) -> Opener | None:
         return None if jax.tree_util.all_leaves([value]) else _open
 
-    def is_tensor(self, value: Any) -> bool:
-        return isinstance(value, jax.Array)
+    is_tensor = staticmethod(_is_array)
 
     def plain(self, values: Sequence[Any]) -> bool:
-        return all(isinstance(v, jax.Array) and jnp.issubdtype(v.dtype, jnp.floating) for v in values)
+        for value in values:
+            if not (_arrays.get(type(value)) or _is_array(value)) or _kind(value.dtype) != "floating":
+                return False
+        return True
 
     def tensor(self, value: Any, *, where: str, argument: str) -> Any:
-        array = value if isinstance(value, jax.Array) else jnp.asarray(value)
-        if jax.dtypes.issubdtype(array.dtype, jax.dtypes.extended):
+        if _is_array(value):
+            return value
+        try:
+            return jnp.asarray(value)
+        except TypeError:
             raise UnsupportedInputError.about(
                 where,
-                found=f"`{argument}` has dtype {array.dtype}",
-                expected="a floating, complex, integer or boolean array",
-                fix="jax.random.key_data(key)",
-            )
-        return array
+                found=f"`{argument}` has dtype {getattr(value, 'dtype', type(value).__name__)}",
+                expected="a floating, complex, integer or boolean array, or a random key",
+                fix="pass it as an argument that is no array, such as a string or a tuple",
+            ) from None
 
     def spec(self, tensor: Any) -> Spec:
         array = tensor if hasattr(tensor, "dtype") else jnp.asarray(tensor)
-        kinds: list[tuple[Any, Kind]] = [
-            (jnp.floating, "floating"),
-            (jnp.complexfloating, "complex"),
-            (jnp.integer, "integer"),
-        ]
-        found: Kind = next((kind for base, kind in kinds if jnp.issubdtype(array.dtype, base)), "other")
-        return Spec(tuple(array.shape), array.dtype.name, found)
+        return Spec(tuple(array.shape), array.dtype.name, _kind(array.dtype))
 
     def differentiable(self, tensor: Any) -> bool:
-        return bool(jnp.issubdtype(tensor.dtype, jnp.inexact))
+        return _kind(tensor.dtype) in ("floating", "complex")
 
     def outline(self, output: Any) -> Any:
         return output.shape, output.dtype
 
     def zeros(self, like: Any) -> Any:
-        return jnp.zeros(*like)
+        shape, dtype = like
+        if jax.dtypes.issubdtype(dtype, jax.dtypes.extended):  # random keys have no zero
+            return np.zeros(shape, jax.dtypes.float0)
+        return jnp.zeros(shape, dtype)
 
     def fit(self, cotangents: Sequence[Any], likes: Sequence[Any]) -> bool:
-        return all(
-            isinstance(c, jax.Array) and c.shape == x.shape and c.dtype == x.dtype
-            for c, x in zip(cotangents, likes)
-        )
+        for cotangent, like in zip(cotangents, likes):
+            if not (_is_array(cotangent) and cotangent.shape == like.shape and cotangent.dtype == like.dtype):
+                return False
+        return True
 
     def conform(self, cotangent: Any, like: Any) -> Any:
         return jnp.asarray(cotangent).astype(like.dtype)
@@ -88,29 +116,14 @@ class JaxHost:
     def conjugate(self, tensor: Any) -> Any:
         return jnp.conj(tensor) if jnp.iscomplexobj(tensor) else tensor
 
-    def run(
-        self, function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], where: str
-    ) -> Any:
-        return function(*args, **kwargs)
+    run = staticmethod(run)
 
     def apply(self, operation: Operation, tensors: list[Any]) -> list[Any]:
         if self.bypassed is not None:
             self.bypassed.append(Met(operation.name, operation.intent))
             return operation.forward(tensors)[0]
 
-        @jax.custom_gradient
-        def native(*tensors: Any) -> Any:
-            outputs, pull = operation.forward(list(tensors))
-
-            def grad(cotangents: Any) -> Any:
-                got = pull([self.conjugate(c) for c in cotangents]).inputs
-                return tuple(
-                    jnp.zeros_like(x) if c is None else self.conjugate(c) for c, x in zip(got, tensors)
-                )
-
-            return tuple(outputs), grad
-
-        return list(native(*tensors))
+        return apply(operation, tensors)
 
     def callback(self, foreign: Foreign, tensors: Sequence[Any], outputs: Sequence[Spec]) -> list[Any]:
         return callback.callback(foreign, tensors, outputs)

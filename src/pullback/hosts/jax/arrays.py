@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
+
+from pullback.errors import OptionError
 
 abs = jnp.abs
 argmax = jnp.argmax
@@ -55,7 +59,38 @@ def trail(x: Any, like: Any) -> Any:
 
 
 def report(bad: Any, text: str, counter: Any, result: Any) -> Any:
-    """Say the number of places in `bad` on stderr, in eager mode; give the result back."""
-    if not isinstance(bad, jax.core.Tracer) and bad.any():
-        print(f"{text}: {int(bad.sum())} of {bad.size} values", file=sys.stderr)
+    """Add the number of places in `bad` to a counter; without one, say it on stderr in eager mode.
+
+    JAX has no variables: the counter is an integer array of NumPy, of one element, that is added to in place,
+    or a function that is handed the number. A compiled program calls it from outside:
+    `jax.effects_barrier()` waits until all of it is counted.
+    """
+    count = jnp.sum(bad)
+    if counter is None:
+        if not isinstance(bad, jax.core.Tracer) and count:
+            print(f"{text}: {int(count)} of {bad.size} values", file=sys.stderr)
+        return result
+    add = _adder(counter)
+    if isinstance(count, jax.core.Tracer):
+        jax.debug.callback(add, count)
+    else:
+        add(count)
     return result
+
+
+def _adder(counter: Any) -> Callable[[Any], None]:
+    if callable(counter):
+        return lambda count: counter(int(count))
+    if not (isinstance(counter, np.ndarray) and counter.size == 1 and counter.dtype.kind in "iu"):
+        raise OptionError.about(
+            "finite_gradient",
+            found=f"counter is a {type(counter).__name__}",
+            expected="an integer array of NumPy with one element, or a function that takes the number",
+            why="JAX has no variables: what counts must stand outside of the program",
+            fix="counter=np.zeros((), int)",
+        )
+
+    def add(count: Any) -> None:
+        np.add(counter, int(count), out=counter, casting="unsafe")
+
+    return add

@@ -1,6 +1,7 @@
-"""The PyTorch host: eager mode, `torch.func`, `torch.compile`.
+"""The PyTorch host: eager mode, `torch.func`, forward mode, `torch.compile`.
 
-This file speaks of single tensors.
+`eager.py` and `transforms.py` hold the two ways to give an operation its own gradient; this file speaks of
+single tensors.
 """
 
 from __future__ import annotations
@@ -9,10 +10,16 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
+from torch.autograd import forward_ad
 
-from pullback.errors import UnsupportedInputError
+from pullback.errors import UnsupportedInputError, VectorConditionError
 from pullback.hosts.base import Foreign, Kind, Met, Opener, Operation, Spec, summed_axes
-from pullback.hosts.torch import arrays, callback
+from pullback.hosts.torch import arrays, callback, eager, levels, modules, transforms
+
+# What every call looks at, several times.
+_TENSOR, _PARAMETER, _STRIDED = torch.Tensor, torch.nn.Parameter, torch.strided
+_FLOATING = frozenset((torch.float16, torch.bfloat16, torch.float32, torch.float64))
+_VECTOR = ("Boolean value of Tensor with", "pred to be bool or tensor, but got")
 
 
 class TorchHost:
@@ -30,23 +37,40 @@ class TorchHost:
         )
 
     def opener(self, value: Any) -> Opener | None:
-        return None
+        return modules.opened if isinstance(value, torch.nn.Module) else None
+
+    # ── tensors ──────────────────────────────────────────────────────────────────────────────────────────
 
     def is_tensor(self, value: Any) -> bool:
-        return isinstance(value, torch.Tensor)
+        return isinstance(value, _TENSOR)
 
     def plain(self, values: Sequence[Any]) -> bool:
-        return all(isinstance(v, torch.Tensor) and v.dtype.is_floating_point for v in values)
+        for value in values:
+            if type(value) is not _TENSOR and type(value) is not _PARAMETER:
+                return False
+            if value.dtype not in _FLOATING or value.layout is not _STRIDED or value.is_nested:
+                return False
+        return True
 
     def tensor(self, value: Any, *, where: str, argument: str) -> Any:
-        tensor = value if isinstance(value, torch.Tensor) else torch.as_tensor(value)
-        if tensor.is_quantized or tensor.layout != torch.strided:
+        tensor = value if isinstance(value, _TENSOR) else torch.as_tensor(getattr(value, "value", value))
+        kind = (
+            "quantized"
+            if tensor.is_quantized
+            else "nested"
+            if tensor.is_nested
+            else "sparse"
+            if tensor.layout is not _STRIDED
+            else ""
+        )
+        if kind:
+            fixes = {"quantized": "x.dequantize()", "nested": "torch.nested.to_padded_tensor(x, 0.0)"}
             raise UnsupportedInputError.about(
                 where,
-                found=f"`{argument}` is a {'quantized' if tensor.is_quantized else 'sparse'} tensor",
+                found=f"`{argument}` is a {kind} tensor",
                 expected="dense tensors",
                 why="a rule is written for dense tensors, and would drop the structure of a sparse one",
-                fix="x.dequantize()" if tensor.is_quantized else "x.to_dense()",
+                fix=fixes.get(kind, "x.to_dense()"),
             )
         return tensor
 
@@ -63,7 +87,8 @@ class TorchHost:
         return Spec(tuple(tensor.shape), str(dtype).removeprefix("torch."), kind)
 
     def differentiable(self, tensor: Any) -> bool:
-        return bool(tensor.dtype.is_floating_point or tensor.dtype.is_complex)
+        dtype = tensor.dtype
+        return dtype.is_floating_point or dtype.is_complex
 
     def outline(self, output: Any) -> Any:
         return output.shape, output.dtype, output.device
@@ -72,14 +97,23 @@ class TorchHost:
         shape, dtype, device = like
         return torch.zeros(shape, dtype=dtype, device=device)
 
+    # ── cotangents ───────────────────────────────────────────────────────────────────────────────────────
+
     def fit(self, cotangents: Sequence[Any], likes: Sequence[Any]) -> bool:
-        return all(
-            isinstance(c, torch.Tensor) and c.shape == x.shape and c.dtype == x.dtype
-            for c, x in zip(cotangents, likes)
-        )
+        for cotangent, like in zip(cotangents, likes):
+            if (
+                not isinstance(cotangent, _TENSOR)
+                or cotangent.dtype != like.dtype
+                or cotangent.shape != like.shape
+                or cotangent.device != like.device
+            ):
+                return False
+        return True
 
     def conform(self, cotangent: Any, like: Any) -> Any:
-        return torch.as_tensor(cotangent, device=like.device).to(like.dtype)
+        if not isinstance(cotangent, _TENSOR):
+            cotangent = torch.as_tensor(cotangent, device=like.device)
+        return cotangent.to(like.device, like.dtype)
 
     def unbroadcast(self, cotangent: Any, like: Any) -> Any:
         cotangent, like = torch.as_tensor(cotangent), torch.as_tensor(like)
@@ -87,18 +121,35 @@ class TorchHost:
         return cotangent.sum(axes).reshape(like.shape) if axes else cotangent
 
     def conjugate(self, tensor: Any) -> Any:
-        return torch.conj(tensor) if isinstance(tensor, torch.Tensor) and tensor.is_complex() else tensor
+        return torch.conj(tensor) if isinstance(tensor, _TENSOR) and tensor.is_complex() else tensor
+
+    # ── running ──────────────────────────────────────────────────────────────────────────────────────────
 
     def run(
         self, function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], where: str
     ) -> Any:
-        return function(*args, **kwargs)
+        try:
+            return function(*args, **kwargs)
+        except RuntimeError as error:
+            if not any(text in str(error) for text in _VECTOR) or type(error).__module__.startswith(
+                "pullback."
+            ):
+                raise
+            raise VectorConditionError.about(
+                where,
+                found="`if`, `while` or `torch.cond` was given a condition with more than one element",
+                expected="one bool",
+                why="a branch is taken for the whole tensor, not element by element",
+                fix="y = torch.where(condition, a, b)   # or reduce it: torch.all(condition)",
+            ) from error
 
     def apply(self, operation: Operation, tensors: list[Any]) -> list[Any]:
         if self.bypassed is not None:
             self.bypassed.append(Met(operation.name, operation.intent))
             return operation.forward(tensors)[0]
-        return list(_Native.apply(operation, *tensors))
+        if levels.transforming() or forward_ad._current_level >= 0:
+            return transforms.handed(operation, tensors)
+        return eager.apply(operation, tensors)
 
     def callback(self, foreign: Foreign, tensors: Sequence[Any], outputs: Sequence[Spec]) -> list[Any]:
         return callback.callback(foreign, tensors, outputs)
@@ -127,20 +178,6 @@ class TorchHost:
         from pullback.hosts.torch.override import override
 
         return override(function, gradients, make, check)
-
-
-class _Native(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, operation: Operation, *tensors: Any) -> Any:
-        outputs, ctx.pull = operation.forward(list(tensors))
-        ctx.operation = operation
-        ctx.save_for_backward(*tensors)
-        return tuple(outputs)
-
-    @staticmethod
-    def backward(ctx: Any, *cotangents: Any) -> Any:
-        pull = ctx.operation.forward(ctx.saved_tensors)[1] if torch.is_grad_enabled() else ctx.pull
-        return (None, *pull(cotangents).inputs)
 
 
 HOST = TorchHost()

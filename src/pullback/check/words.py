@@ -1,0 +1,55 @@
+"""What a host calls things, in the edits that a report suggests and in the code it prints.
+
+The checker itself knows no framework; it fills these templates. The defaults speak NumPy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+
+class Shown(NamedTuple):
+    """Hold what code to paste shows: the call, the names of its inputs and outputs, and cotangents."""
+
+    call: str
+    inputs: Sequence[str]  # names, in the order of the call
+    moving: Sequence[str]  # those that a gradient can flow to
+    parameters: Sequence[tuple[str, str]]  # of the callable itself: what the host calls them, and their names
+    cotangents: Sequence[str] | None  # as code; None for ones
+    dtypes: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Words:
+    """Hold the templates of one host; `{g}` is a gradient, `{x}` an input, `{axis}` an axis."""
+
+    host: str = "the host"
+    sum: str = "np.sum({g}, axis={axis})"
+    broadcast: str = "np.broadcast_to({g}, np.shape({x}))"
+    reshape: str = "np.reshape({g}, np.shape({x}))"
+    accumulate: str = "`np.add.at`"
+    convention: str = "the gradient of f is `dy * conj(f'(z))`"
+    unused: str = "call the rule itself"
+    batching: str = "jacobian"  # the row of the table that tells of batched cotangents
+    frozen: str = "look for Python values or NumPy in the body: they are frozen at tracing"
+    mends: str = ""  # what the host does in silence with a cotangent of a wrong shape
+    imports: tuple[str, ...] = ()
+    tensor: str = "np.array({values}, dtype={dtype!r})"
+
+    def head(self, dtypes: frozenset[str]) -> list[str]:
+        """Write the lines that come before the inputs."""
+        return list(self.imports)
+
+    @staticmethod
+    def scope(shown: Shown) -> list[str]:
+        """Write the scope in which a Keras layer has other weights; nothing where it is none."""
+        if not any(".trainable_variables[" in place for place, _ in shown.parameters):
+            return []
+        pairs = ", ".join(f"({place}, {name})" for place, name in shown.parameters)
+        return [f"with keras.StatelessScope(state_mapping=[{pairs}]):"]
+
+    def example(self, shown: Shown) -> list[str]:
+        """Write the lines that print the claimed gradient."""
+        return [f"print({shown.call})"]

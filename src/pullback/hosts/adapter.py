@@ -1,0 +1,413 @@
+"""Callables of a framework as subjects of the checker: what all hosts have in common.
+
+A host says how a tensor becomes an array and back, how it differentiates, batches and compiles. All that
+concerns structures, names, rules and claims is here. `run` is always a flat function: sources in, the
+floating and complex outputs out. A source is an argument or a parameter (a weight) of the callable.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import inspect
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar
+
+from pullback import tree
+from pullback.check.space import is_real_or_complex
+from pullback.check.subject import Array, Arrays, Cotangents, Forward, Pullback, Subject
+from pullback.check.words import Words
+from pullback.errors import NoTensorError
+from pullback.hosts import layers
+from pullback.hosts.arguments import Arguments, is_array
+from pullback.hosts.base import Host, Met, Tensor
+from pullback.rule import EXACT, Intent, Rule, source_of, written
+
+Function = Callable[..., Any]
+How = Callable[[Function], Function]  # gives the function that is run in the place of the callable itself
+Run = Callable[[Sequence[Any]], list[Tensor]]
+Vjp = Callable[[Sequence[Any], Sequence[Tensor]], Sequence[Any]]
+
+
+def itself(function: Function) -> Function:
+    """Run the callable itself."""
+    return function
+
+
+def outputs_of(returned: Any) -> Any:
+    """Take the outputs from what a body returns: `y, grad`, `y, z, grad`; a replacement returns no `grad`."""
+    if not isinstance(returned, (tuple, list)) or not callable(returned[-1]):
+        return returned
+    *outputs, _ = returned
+    return outputs[0] if len(outputs) == 1 else tuple(outputs)
+
+
+class Adapter(ABC):
+    """Adapt one callable and its example arguments."""
+
+    host: Host
+    words: Words
+    builtin: ClassVar[tuple[str, ...]]  # packages whose functions nobody who checks them can mend
+    slow: ClassVar[frozenset[str]] = frozenset()
+    variables: Sequence[Any] = ()  # of a Keras layer
+    silent: frozenset[int] = frozenset()  # inputs whose gradient is None where the host cannot say so
+
+    def __init__(
+        self, function: Function, args: tuple[Any, ...], kwargs: dict[str, Any], dtype: str | None = None
+    ) -> None:
+        self.function = function
+        self.dtype = dtype
+        rule = getattr(function, "rule", None)
+        self.rule: Rule | None = rule if isinstance(rule, Rule) else None
+        self.arguments = Arguments(args, kwargs, self.is_input)
+        with self.surroundings():
+            named = zip(self.arguments.inputs, self.arguments.names(self.signature()))
+            self.tensors = [self.cast(self.tensor(leaf, name)) for leaf, name in named]
+            self.parameters = {name: self.cast(value) for name, value in self.weights().items()}
+            if not self.tensors and not self.parameters:
+                raise NoTensorError(
+                    f"{self.name}: no argument is a tensor or an array; there is nothing to differentiate"
+                )
+            self.inputs: Arrays = tuple(map(self.array, (*self.tensors, *self.parameters.values())))
+        self.differentiable = tuple(is_real_or_complex(a.dtype) for a in self.inputs)
+
+    # ── what a host says ─────────────────────────────────────────────────────────────────────────────────
+
+    @abstractmethod
+    def tensor(self, leaf: Any, name: str = "an output") -> Tensor:
+        """Make a tensor of a leaf; `name` is for an error."""
+
+    @abstractmethod
+    def array(self, tensor: Tensor) -> Array:
+        """Give the array of a tensor."""
+
+    @abstractmethod
+    def sources(self, inputs: Arrays) -> list[Any]:
+        """Make the sources of a call from arrays."""
+
+    @abstractmethod
+    def constants(self, arrays: Arrays) -> list[Tensor]:
+        """Make tensors of arrays, in which nothing of the call is differentiated."""
+
+    @abstractmethod
+    def cast(self, tensor: Tensor) -> Tensor:
+        """Give a floating or complex tensor the precision of `dtype`, if there is one."""
+
+    @abstractmethod
+    def vjp(self, run: Run, sources: Sequence[Any], cotangents: Sequence[Tensor]) -> Sequence[Any]:
+        """Pull cotangents back to the differentiable sources, None where nothing flows."""
+
+    @abstractmethod
+    def second(
+        self, run: Run, sources: Sequence[Any], cotangents: Sequence[Tensor], weights: Sequence[Tensor | None]
+    ) -> tuple[Sequence[Any], Sequence[Any]]:
+        """Differentiate ⟨weights, pullback⟩ by the differentiable sources and by the cotangents."""
+
+    @abstractmethod
+    def jvp(self, run: Run, sources: Sequence[Any], tangents: Sequence[Tensor | None]) -> Sequence[Any]:
+        """Push tangents of the sources forward; None for a source that has none."""
+
+    @abstractmethod
+    def rows(self, run: Run, sources: Sequence[Any]) -> list[Sequence[Any]]:
+        """Give, per output, its Jacobian by the differentiable sources, computed in one go."""
+
+    @abstractmethod
+    def compiled(self) -> Mapping[str, tuple[Run, Vjp]]:
+        """Give the compiled variants by name."""
+
+    @abstractmethod
+    def opaque(self) -> bool:
+        """Tell whether the gradient runs through code that the host cannot see into."""
+
+    @abstractmethod
+    def exports(self) -> bool:
+        """Tell whether the function and its gradient survive an export."""
+
+    @abstractmethod
+    def bypassed(self) -> contextlib.AbstractContextManager[list[Met]]:
+        """Run rules as their plain bodies; the list collects the rules met."""
+
+    def is_input(self, leaf: Any) -> bool:
+        """Tell whether a leaf is an input."""
+        return is_array(leaf) or self.host.is_tensor(leaf)
+
+    def weights(self) -> dict[str, Any]:
+        """Give the parameters of the callable itself by name."""
+        self.variables = layers.variables_of(self.function, self.arguments.args, self.arguments.kwargs)
+        names = layers.numbered([str(v.path) for v in self.variables])
+        return {name: self.tensor(v, name) for name, v in zip(names, self.variables)}
+
+    def bound(self, parameters: Sequence[Any]) -> Function:
+        """Give the callable with these parameters."""
+        if not self.variables:
+            return self.function
+        return layers.with_values(self.function, self.variables, parameters)
+
+    def surroundings(self) -> contextlib.AbstractContextManager[Any]:
+        """Prepare the framework for a call."""
+        return contextlib.nullcontext()
+
+    def native_pullback(self) -> Callable[..., Any] | None:
+        """Give (args, kwargs, cotangents) ↦ cotangents of a native rule called by hand; None for none."""
+        return None
+
+    def definition(self) -> Any:
+        """Give what the user wrote: where its source, its name and its package are read."""
+        return self.function
+
+    def signature(self) -> inspect.Signature | None:
+        """Give the parameters that the arguments are bound to, where they can be told."""
+        known = self.function.call if layers.is_layer(self.function) else self.definition()  # type: ignore[attr-defined]
+        try:
+            return inspect.signature(known)
+        except (TypeError, ValueError):
+            return None
+
+    # ── calling ──────────────────────────────────────────────────────────────────────────────────────────
+
+    def run(self, how: How = itself) -> Run:
+        """Give the flat function: sources ↦ outputs that can be differentiated."""
+
+        def run(sources: Sequence[Any]) -> list[Tensor]:
+            args, kwargs = self.arguments.filled(sources[: len(self.tensors)])
+            function = self.bound(sources[len(self.tensors) :])
+            return self.flat(how(function)(*args, **kwargs))
+
+        return run
+
+    def flat(self, returned: Any) -> list[Tensor]:
+        """List the outputs that can be differentiated."""
+        host = self.host
+        leaves = [leaf for leaf in tree.flatten(returned)[0] if leaf is not None]
+        tensors = [leaf if host.is_tensor(leaf) else self.output(leaf) for leaf in leaves]
+        return [t for t in tensors if t is not None and host.differentiable(t)]
+
+    def output(self, leaf: Any) -> Tensor | None:
+        """Make a tensor of an output that is none; None for what cannot be one."""
+        return self.tensor(leaf)
+
+    def among(self, sources: Sequence[Any]) -> list[Any]:
+        """Pick the differentiable sources."""
+        return [source for source, yes in zip(sources, self.differentiable) if yes]
+
+    def spread(self, found: Sequence[Any], silent: frozenset[int] = frozenset()) -> Cotangents:
+        """Lay what was found for the differentiable sources along all of them, as arrays."""
+        rest = iter(found)
+        parts = [next(rest) if yes else None for yes in self.differentiable]
+        return tuple(
+            None if part is None or k in silent else self.array(part) for k, part in enumerate(parts)
+        )
+
+    def forward_of(self, run: Run) -> Forward:
+        def forward(inputs: Arrays) -> Arrays:
+            with self.surroundings():
+                return tuple(map(self.array, run(self.sources(inputs))))
+
+        return forward
+
+    def pullback_of(self, vjp: Vjp) -> Pullback:
+        def pullback(inputs: Arrays, cotangents: Arrays) -> Cotangents:
+            with self.surroundings():
+                return self.spread(vjp(self.sources(inputs), self.constants(cotangents)), self.silent)
+
+        return pullback
+
+    def forward(self, how: How = itself) -> Forward:
+        return self.forward_of(self.run(how))
+
+    def pullback(self, how: How = itself) -> Pullback:
+        return self.pullback_of(functools.partial(self.vjp, self.run(how)))
+
+    def second_pullback(
+        self, inputs: Arrays, cotangents: Arrays, weights: Cotangents
+    ) -> tuple[Cotangents, Cotangents]:
+        with self.surroundings():
+            wanted = [None if w is None else self.constants((w,))[0] for w in self.among(weights)]
+            by_input, by_cotangent = self.second(
+                self.run(), self.sources(inputs), self.constants(cotangents), wanted
+            )
+            found = tuple(None if g is None else self.array(g) for g in by_cotangent)
+            return self.spread(by_input), found
+
+    def pushforward(self, inputs: Arrays, tangents: Arrays) -> Cotangents:
+        with self.surroundings():
+            moving = [self.constants((t,))[0] if d else None for t, d in zip(tangents, self.differentiable)]
+            pushed = self.jvp(self.run(), self.sources(inputs), moving)
+            return tuple(None if t is None else self.array(t) for t in pushed)
+
+    def jacobian(self, inputs: Arrays) -> tuple[Cotangents, ...]:
+        with self.surroundings():
+            return tuple(map(self.spread, self.rows(self.run(), self.sources(inputs))))
+
+    def astype(self, name: str) -> Subject | None:
+        """Give the same subject in another precision; None where it does not run there."""
+        if self.variables:
+            return None  # a layer has a dtype of its own
+        try:
+            other = type(self)(self.function, self.arguments.args, self.arguments.kwargs, name).subject()
+            outputs = other.forward(other.inputs)
+            other.pullback(other.inputs, outputs)  # a pullback may be written for one dtype
+            expected = self.forward()(self.inputs)
+        except Exception:  # the function may refuse another dtype in any way it likes
+            return None
+        return other if [o.shape for o in outputs] == [o.shape for o in expected] else None
+
+    # ── rules ────────────────────────────────────────────────────────────────────────────────────────────
+
+    def body(self) -> tuple[How | None, list[Met]]:
+        """Give the way to run every rule as its plain body, and the rules that were met."""
+        rule = self.rule
+        if rule is not None and self.fits(rule):
+            return (lambda _: lambda *a, **k: outputs_of(rule.body(*a, **k))), [Met(rule.name, rule.intent)]
+        try:
+            with self.surroundings(), self.bypassed() as met:
+                self.run()(self.sources(self.inputs))
+        except Exception:  # the function itself is at fault, or cannot run at its example
+            return None, []
+
+        def plain(function: Function) -> Function:
+            def body(*args: Any, **kwargs: Any) -> Any:
+                with self.bypassed():
+                    return function(*args, **kwargs)
+
+            return body
+
+        return (plain if met else None), met
+
+    def fits(self, rule: Rule) -> bool:
+        """Tell whether the body takes what the function takes, and not what a wrapper makes of it."""
+        try:
+            rule.signature.bind(*self.arguments.args, **self.arguments.kwargs)
+        except TypeError:
+            return False
+        return True
+
+    def claim(self, met: list[Met]) -> Intent:
+        """Say what the gradient claims to be: what its rule says, or what the rules inside make of it."""
+        if self.rule is not None:
+            return self.rule.intent
+        for rule in met:
+            if rule.intent.kind != "exact":
+                return Intent("differs", reason=f"it uses {rule.name}, whose gradient is {rule.intent}")
+        return EXACT
+
+    def direct(self) -> Pullback | None:
+        """Give the user's pullback called by hand, when the function itself is a rule."""
+        rule = self.rule
+        if rule is not None:
+            calling = functools.partial(_rule_pullback, rule.body)
+            by_hand: Callable[..., Any] | None = calling if self.fits(rule) else None
+        else:
+            by_hand = self.native_pullback()
+        if by_hand is None or self.parameters:
+            return None
+        call = by_hand
+
+        def pullback(inputs: Arrays, cotangents: Arrays) -> Cotangents:
+            with self.surroundings():
+                args, kwargs = self.arguments.filled(self.constants(inputs))
+                given = call(args, kwargs, self.constants(cotangents))
+                flat = self.matched(given)
+                return tuple(
+                    None if g is None or not d else self.array(g) for g, d in zip(flat, self.differentiable)
+                )
+
+        return pullback
+
+    def matched(self, given: Any) -> list[Any]:
+        """Lay what a pullback returned along the inputs."""
+        names = self.arguments.names(self.signature())
+        if isinstance(given, dict):  # by the names of the arguments
+            return [given.get(name) for name in names]
+        flat = list(given) if isinstance(given, (list, tuple)) else [given]
+        if len(flat) == len(self.arguments.leaves):
+            flat = [flat[i] for i in self.arguments.slots]
+        if len(flat) != len(names):
+            raise ValueError("the cotangents cannot be matched to the inputs")
+        return flat
+
+    # ── the subject ──────────────────────────────────────────────────────────────────────────────────────
+
+    @property
+    def name(self) -> str:
+        if self.rule is not None:
+            return self.rule.name
+        known = self.definition()
+        return str(getattr(known, "__name__", None) or getattr(known, "name", None) or type(known).__name__)
+
+    def captured(self) -> tuple[str, ...]:
+        """Name the floating tensors in the closure of the function."""
+        try:
+            cells = inspect.getclosurevars(written(self.definition())).nonlocals
+        except (TypeError, ValueError):
+            return ()
+        host = self.host
+        return tuple(n for n, v in cells.items() if host.is_tensor(v) and host.differentiable(v))
+
+    def sharing(self) -> Pullback | None:
+        """Give the pullback that works on the very arrays, for a host whose tensors can be changed."""
+        return None
+
+    def subject(self) -> Subject:
+        """Put it together."""
+        body, met = self.body()
+        intent = self.claim(met)
+        like = intent.function if intent.kind == "like" else None
+        target: How | None = None if like is None else (lambda _: like)
+        oracle = target or body
+        rule = self.rule
+        return Subject(
+            name=self.name,
+            inputs=self.inputs,
+            names=(*self.arguments.names(self.signature()), *self.parameters),
+            differentiable=self.differentiable,
+            forward=self.forward(),
+            pullback=self.pullback(),
+            target=self.forward(target) if target else None,
+            body_forward=self.forward(body) if body else None,
+            body_pullback=self.pullback(oracle) if oracle else None,
+            direct_pullback=self.direct(),
+            sharing_pullback=self.sharing(),
+            second=self.second_pullback,
+            pushforward=self.pushforward,
+            jacobian=self.jacobian,
+            variants={
+                name: (self.forward_of(run), self.pullback_of(vjp))
+                for name, (run, vjp) in self.compiled().items()
+            },
+            slow=self.slow,
+            exports=self.exports,
+            opaque=self.opaque,
+            astype=self.astype,
+            intent=intent,
+            order=rule.order if rule is not None else None,
+            is_rule=bool(met) or rule is not None,
+            is_builtin=str(getattr(self.definition(), "__module__", "")).startswith(self.builtin),
+            forward_mode_claimed=rule is not None,
+            captured=self.captured(),
+            source=rule.source if rule is not None else source_of(self.definition()),
+            words=self.words,
+            parameters=tuple(self.written_parameters()),
+            call=functools.partial(self.arguments.written, self.written_name()),
+        )
+
+    def written_name(self) -> str:
+        """Name the callable as code does."""
+        return self.name if self.name.isidentifier() and inspect.isroutine(self.function) else "f"
+
+    def written_parameters(self) -> list[str]:
+        """Name the parameters as code does."""
+        if not self.variables:
+            return list(self.parameters)
+        return [f"{self.written_name()}.trainable_variables[{i}]" for i in range(len(self.variables))]
+
+
+def _rule_pullback(
+    body: Function, args: Sequence[Any], kwargs: dict[str, Any], cotangents: Sequence[Tensor]
+) -> Any:
+    """Call the `grad` that a body returns."""
+    returned = body(*args, **kwargs)
+    if not isinstance(returned, (tuple, list)) or not callable(returned[-1]):
+        raise ValueError("a replacement has no `grad` of its own")
+    return returned[-1](*cotangents)

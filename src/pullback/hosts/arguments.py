@@ -1,0 +1,115 @@
+"""The example arguments of a checked call: which leaves are inputs, and what they are called.
+
+Tensors, variables and arrays are inputs; numbers, strings, callables and None stay fixed. A number is an
+input only if nothing else is one, as in a call of a rule.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from pullback import tree
+
+
+def is_number_list(value: Any) -> bool:
+    """Tell whether a value is a list of numbers that stands for an array."""
+    if not isinstance(value, list):
+        return False
+    leaves, _ = tree.flatten(value)
+    return (
+        bool(leaves)
+        and all(isinstance(v, (int, float, complex)) and not isinstance(v, bool) for v in leaves)
+        and any(not isinstance(v, int) for v in leaves)
+    )
+
+
+def is_array(leaf: Any) -> bool:
+    """Tell whether a leaf is an array of numbers of NumPy's."""
+    return isinstance(leaf, (np.ndarray, np.generic)) and leaf.dtype.kind not in "OSU"
+
+
+class Arguments:
+    """Hold the arguments of one call, seen flat."""
+
+    def __init__(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], is_input: Callable[[Any], bool]
+    ) -> None:
+        self.args = tuple(np.asarray(a) if is_number_list(a) else a for a in args)
+        self.kwargs = kwargs
+        self.leaves, self.tree = tree.flatten([list(self.args), kwargs])
+        self.slots = [i for i, leaf in enumerate(self.leaves) if is_input(leaf)]
+        if not self.slots:
+            self.slots = [i for i, leaf in enumerate(self.leaves) if isinstance(leaf, (float, complex))]
+
+    @property
+    def inputs(self) -> list[Any]:
+        """Give the leaves that are inputs."""
+        return [self.leaves[i] for i in self.slots]
+
+    def filled(self, values: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
+        """Give the arguments with other values in the places of the inputs."""
+        leaves = list(self.leaves)
+        for slot, value in zip(self.slots, values):
+            leaves[slot] = value
+        args, kwargs = tree.unflatten(self.tree, leaves)
+        return args, kwargs
+
+    def names(self, signature: inspect.Signature | None) -> list[str]:
+        """Name the inputs after the parameters of the function."""
+        labels: list[str] = []
+        tops: list[str] = []
+        if signature is not None:
+            with contextlib.suppress(TypeError):
+                bound = signature.bind(*self.args, **self.kwargs)
+                for name, value in bound.arguments.items():
+                    many = signature.parameters[name].kind is inspect.Parameter.VAR_POSITIONAL
+                    tops += [f"{name}[{i}]" for i in range(len(value))] if many else [name]
+        for i, value in enumerate(self.args):
+            labels += paths(tops[i] if tops else f"argument {i}", value)
+        for key in tree.keys_of(self.kwargs):
+            labels += paths(key, self.kwargs[key])
+        return [labels[i] for i in self.slots]
+
+    def written(self, function: str, names: Sequence[str]) -> str:
+        """Write the call as code, with names in the places of the inputs."""
+        args, kwargs = self.filled([_Name(name) for name in names])
+        parts = [*map(repr, args), *(f"{key}={value!r}" for key, value in kwargs.items())]
+        return f"{function}({', '.join(parts)})"
+
+
+class _Name(str):
+    """A name that is written as code, without quotes."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+def paths(label: str, value: Any) -> list[str]:
+    """Name every leaf of an argument by its path."""
+    if not tree.is_container(value):
+        return [label]
+    return [path for step, part in _steps(value) for path in paths(label + step, part)]
+
+
+def _steps(value: Any) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, Mapping):
+        yield from ((f"[{key!r}]", value[key]) for key in tree.keys_of(value))
+    elif tree.is_namedtuple(value):
+        yield from ((f".{field}", part) for field, part in zip(value._fields, value))
+    elif isinstance(value, (tuple, list)):
+        yield from ((f"[{i}]", part) for i, part in enumerate(value))
+    else:  # a structure that only its host knows: its fields by name, where they can be told
+        parts = tree.opened(value)[0]
+        fields = list(getattr(value, "__dataclass_fields__", ()))
+        named = [f for f in fields if any(getattr(value, f, None) is part for part in parts)]
+        steps = (
+            [f".{f}" for f in named] if len(named) == len(parts) else [f"[{i}]" for i in range(len(parts))]
+        )
+        yield from zip(steps, parts)

@@ -1,0 +1,224 @@
+"""Giving an operation its own derivative.
+
+A call is the primitive of `called.py`. Differentiated, it runs the body on the primals, and hands what `grad`
+closes over, the residuals, to the primitive of `pushed.py`. Three ways lead there.
+
+eager    the primals are numbers. The pullback keeps what it closes over, and nothing is traced.
+traced   the pullback is traced to a jaxpr, so that its residuals are values that JAX sees: it may put
+         them through a loop, or differentiate them.
+frozen   the body closes over a traced array. Body and pullback are traced at once, while that array lives,
+         and it becomes an input.
+
+Invariant: outputs depend on the inputs by the rule at every order, and residuals by the body.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax.core import Tracer, eval_jaxpr
+
+from pullback.hosts.base import Operation, Pullback
+from pullback.hosts.jax import called, captures, forward, order, owned, pushed, varying
+from pullback.hosts.jax.pushed import Derivative
+
+_freezing: contextvars.ContextVar[frozenset[int]] = contextvars.ContextVar("freezing", default=frozenset())
+
+
+class _Run(NamedTuple):
+    """One run of a body: what it returned, and what its derivative needs."""
+
+    outputs: list[Any]
+    residuals: list[Any]
+    derivative: Derivative
+
+
+def is_traced(value: Any) -> bool:
+    """Tell whether a value is known to JAX only as a place in a program."""
+    return isinstance(value, Tracer)
+
+
+def apply(operation: Operation, tensors: list[Any]) -> list[Any]:
+    """Run an operation so that every transformation of JAX meets its rule."""
+    traced = [tensor for tensor in tensors if isinstance(tensor, Tracer)]
+    if not traced:
+        outputs = operation.forward(tensors)[0]
+        return _frozen(operation, tensors) if any(map(is_traced, outputs)) else outputs
+    if captures.named(operation):
+        return _frozen(operation, varying.aligned(tensors))
+    differentiated = [tensor.primal for tensor in traced if hasattr(tensor, "primal")]
+    if len(differentiated) == len(traced) and not any(map(is_traced, differentiated)):
+        try:
+            return _call(operation, tensors)
+        except jax.errors.UnexpectedTracerError:  # the body reached a traced array
+            return _frozen(operation, tensors)
+    tensors = varying.aligned(tensors)
+    if len(differentiated) == len(traced):  # the rule is asked at once, and the body for its values never
+        return _call(operation, tensors)
+    values = jax.make_jaxpr(_outputs_of(operation))(*tensors)
+    if any(map(is_traced, values.consts)):
+        return _frozen(operation, tensors)
+    return _call(operation, tensors, values)
+
+
+def _outputs_of(operation: Operation) -> Callable[..., list[Any]]:
+    return lambda *tensors: operation.forward(list(tensors))[0]
+
+
+def _call(operation: Operation, tensors: Sequence[Any], values: Any = None) -> list[Any]:
+    """Call a body, with the rule around it."""
+
+    def differentiate(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+        run = _run(operation, [pushed.array(primal) for primal in primals])
+        return _with_tangents(run, primals, tangents)
+
+    return called.call(operation.name, tensors, _outputs_of(operation), differentiate, values)
+
+
+def _run(operation: Operation, tensors: list[Any]) -> _Run:
+    outputs, pull = operation.forward(tensors)
+    derive = _traced if any(map(is_traced, [*tensors, *outputs])) else _eager
+    return _Run(outputs, *derive(operation, tensors, outputs, pull))
+
+
+def _with_tangents(run: _Run, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+    moved = pushed.tangents_of(run.derivative, run.outputs, run.residuals, tangents)
+    if not any(map(is_traced, primals)):
+        return run.outputs, moved
+    return owned.own(run.derivative, run.outputs, run.residuals, primals), moved
+
+
+# ── the derivative of a run ──────────────────────────────────────────────────────────────────────────────
+
+
+def _eager(
+    operation: Operation, tensors: list[Any], outputs: list[Any], pull: Pullback
+) -> tuple[list[Any], Derivative]:
+    derivative, run = _outline(operation, tensors, outputs, pull)
+    return _kept(operation, tensors), dataclasses.replace(derivative, pull=lambda _, given: run(given))
+
+
+def _traced(
+    operation: Operation, tensors: list[Any], outputs: list[Any], pull: Pullback
+) -> tuple[list[Any], Derivative]:
+    derivative, run = _outline(operation, tensors, outputs, pull)
+    kept = _kept(operation, tensors)
+    places: list[int] = []
+
+    def trace(*cotangents: Any) -> list[Any]:
+        got = run(cotangents)
+        places[:] = [i for i, cotangent in enumerate(got) if cotangent is not None]
+        return [got[i] for i in places]
+
+    try:
+        closed = jax.make_jaxpr(trace)(*derivative.outputs)
+    except Exception as error:  # said to whoever pulls: JAX asks for derivatives that nobody uses
+        refuse = _refuse(error)
+        return kept, dataclasses.replace(derivative, pull=refuse, push=derivative.push or refuse)
+
+    def pulled(residuals: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
+        results: list[Any] = [None] * len(tensors)
+        for i, result in zip(places, eval_jaxpr(closed.jaxpr, residuals[len(kept) :], *cotangents)):
+            results[i] = result
+        return results
+
+    return [*kept, *closed.consts], dataclasses.replace(derivative, pull=pulled, jaxpr=closed.jaxpr)
+
+
+def _refuse(error: Exception) -> Callable[..., Any]:
+    def refuse(*_: Any) -> Any:
+        raise error
+
+    return refuse
+
+
+def _kept(operation: Operation, tensors: list[Any]) -> list[Any]:
+    """List the inputs that a derivative needs beside what `grad` closes over."""
+    return list(tensors) if operation.has_pushforward or operation.order == 1 else []
+
+
+def _outline(
+    operation: Operation, tensors: list[Any], outputs: list[Any], pull: Pullback
+) -> tuple[Derivative, Callable[[Sequence[Any]], list[Any]]]:
+    floating = tuple(i for i, output in enumerate(outputs) if operation.host.differentiable(output))
+
+    def run(cotangents: Sequence[Any]) -> list[Any]:
+        given: list[Any] = [None] * len(outlines)
+        for i, cotangent in zip(floating, cotangents):
+            given[i] = _conjugate(cotangent)
+        try:
+            got = pull(given)
+        except jax.errors.UnexpectedTracerError as error:
+            raise captures.refuse(operation, captures.first_name(operation)) from error
+        results = got.inputs
+        if got.second is not None:
+            results = order.next_order(operation, tensors, pull.fill(given), got)
+        return [None if c is None else _conjugate(c) for c in results]
+
+    outlines = [None] * len(outputs)  # `run` keeps no output alive
+    types = tuple(pushed.tangent_type(outputs[i]) for i in floating)
+    push = forward.given if operation.has_pushforward else None
+    return Derivative(operation, _never, push, types, floating, len(tensors)), run
+
+
+def _never(*_: Any) -> Any:
+    raise AssertionError("a derivative without a pullback")
+
+
+def _conjugate(x: Any) -> Any:
+    return jnp.conj(x) if x.dtype.kind == "c" else x
+
+
+# ── bodies that close over traced arrays ─────────────────────────────────────────────────────────────────
+
+
+def _frozen(operation: Operation, tensors: list[Any]) -> list[Any]:
+    """Trace body and pullback at once; make what they close over inputs."""
+    identity, frozen = id(operation.identity), _freezing.get()
+    if identity in frozen:  # a `grad` that calls its own rule
+        return _call(operation, tensors)
+    found: list[_Run] = []
+
+    def trace(*tensors: Any) -> tuple[list[Any], list[Any]]:
+        outputs, pull = operation.forward(list(tensors))
+        found[:] = [_Run(outputs, *_traced(operation, list(tensors), outputs, pull))]
+        return outputs, found[0].residuals
+
+    token = _freezing.set(frozen | {identity})
+    try:
+        closed = jax.make_jaxpr(trace)(*tensors)
+    finally:
+        _freezing.reset(token)
+    (traced,) = found
+    count, inputs = len(traced.outputs), len(tensors)
+    places = [i for i, const in enumerate(closed.consts) if isinstance(const, Tracer)]
+    stopped = [captures.is_stopped(closed.jaxpr, i, count, traced.derivative.jaxpr) for i in places]
+    names = [captures.name_of(operation, closed.consts[i]) for i in places]
+    constants = [None if isinstance(const, Tracer) else const for const in closed.consts]
+
+    def results(operands: Sequence[Any]) -> list[Any]:
+        consts = list(constants)
+        for place, operand in zip(places, operands[inputs:]):
+            consts[place] = operand
+        evaluated: list[Any] = eval_jaxpr(closed.jaxpr, consts, *operands[:inputs])
+        return evaluated
+
+    def values(*operands: Any) -> list[Any]:
+        return results(operands)[:count]
+
+    def differentiate(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+        for i, (primal, tangent) in enumerate(zip(primals[inputs:], tangents[inputs:])):
+            if pushed.moves(tangent) and not stopped[i]:
+                raise captures.refuse(operation, names[i], jnp.shape(primal))
+        found = results([pushed.array(primal) for primal in primals])
+        run = _Run(found[:count], found[count:], traced.derivative)
+        outputs, moved = _with_tangents(run, primals[:inputs], tangents[:inputs])
+        return outputs, moved
+
+    operands = [*tensors, *(closed.consts[i] for i in places)]
+    return called.call(operation.name, operands, values, differentiate)

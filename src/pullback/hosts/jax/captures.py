@@ -1,0 +1,95 @@
+"""Arrays that reach a body through a closure while JAX traces it.
+
+JAX runs a rule apart from the program around it, where such an array is not to be had. It is found by tracing
+the body, and handed to the rule as one more input: a constant of a `jit` or a `vmap` then simply works, and
+one that is being differentiated is refused by name, because a rule has no cotangent for it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from types import FunctionType, ModuleType
+from typing import Any
+
+import jax
+
+from pullback.errors import CapturedTensorError
+from pullback.hosts.base import Operation
+
+_DEPTH = 2  # an object's attribute, an entry of its list: further in, JAX's own error has to do
+_LIBRARIES = ("jax", "numpy", "pullback.", "builtins", "typing")
+
+
+def named(operation: Operation) -> bool:
+    """Tell whether the body can reach a traced array by name."""
+    return next(_reached(operation), None) is not None
+
+
+def name_of(operation: Operation, tensor: Any) -> str:
+    """Find the name by which a body reaches an array."""
+    return next((name for name, value in _reached(operation) if value is tensor), "")
+
+
+def first_name(operation: Operation) -> str:
+    """Name a traced array that the body can reach."""
+    return next((name for name, _ in _reached(operation)), "")
+
+
+def is_stopped(body: Any, place: int, count: int, pull: Any) -> bool:
+    """Tell whether a traced body puts a constant through nothing but `stop_gradient`.
+
+    Among its outputs, behind the first `count`, may be the constants of its traced pullback: these are looked
+    at too.
+    """
+    variable = body.constvars[place]
+    users = [eqn.primitive.name for eqn in body.eqns if any(v is variable for v in eqn.invars)]
+    if any(v is variable for v in body.outvars[:count]) or any(user != "stop_gradient" for user in users):
+        return False
+    handed = [i for i, v in enumerate(body.outvars[count:]) if v is variable]
+    before = len(body.outvars) - count - (0 if pull is None else len(pull.constvars))  # inputs that are kept
+    return all(pull is not None and is_stopped(pull, i - before, len(pull.outvars), None) for i in handed)
+
+
+def _reached(operation: Operation) -> Iterator[tuple[str, Any]]:
+    for name, value in operation.captured():
+        yield from _traced(name, value, _DEPTH)
+    # a replacement is made of functions of ours around those of the user
+    for cell in getattr(getattr(operation, "pull", None), "__closure__", None) or ():
+        yield from _traced("", cell.cell_contents, _DEPTH)
+
+
+def _traced(name: str, value: Any, depth: int) -> Iterator[tuple[str, Any]]:
+    """List the traced arrays in a value: itself, in a container, on an object, in reach of a function."""
+    if isinstance(value, jax.core.Tracer):
+        yield name, value
+    elif depth == 0 or isinstance(value, (ModuleType, type, jax.Array)):
+        return
+    elif isinstance(value, FunctionType):
+        if not (value.__module__ or "").startswith(_LIBRARIES):
+            for inner, cell in zip(value.__code__.co_freevars, value.__closure__ or ()):
+                with contextlib.suppress(ValueError):  # a cell that is not filled yet
+                    yield from _traced(inner, cell.cell_contents, depth - 1)
+    elif isinstance(value, (list, tuple)):
+        for i, part in enumerate(value):
+            yield from _traced(f"{name}[{i}]", part, depth - 1)
+    elif isinstance(value, dict):
+        for key, part in value.items():
+            yield from _traced(f"{name}[{key!r}]", part, depth - 1)
+    elif not (type(value).__module__ or "").startswith(_LIBRARIES):
+        for attribute, part in getattr(value, "__dict__", {}).items():
+            yield from _traced(f"{name}.{attribute}", part, depth - 1)
+
+
+def refuse(operation: Operation, name: str, shape: tuple[int, ...] | None = None) -> CapturedTensorError:
+    """Say that a captured array is being differentiated."""
+    shown = f"`{name}`" if name else "a traced array" if shape is None else f"an array of shape {shape}"
+    error: CapturedTensorError = CapturedTensorError.about(
+        operation.where,
+        found=f"the body uses {shown}, which is being differentiated and is not an argument",
+        expected="every differentiated tensor among the arguments",
+        why="a rule has no cotangent for a captured tensor: its gradient would silently be None",
+        fix=f"pass {shown if name else 'it'} as an argument, or "
+        f"jax.lax.stop_gradient({name or '…'}) in the body",
+    )
+    return error

@@ -1,0 +1,113 @@
+"""Kinds of operations, as users name them in an override, and as they stand in a jaxpr.
+
+A kind is the name of a primitive (`tanh`), or of a function that JAX keeps whole (`relu`): a jitted one, or
+one with a derivative of its own. A function of JAX stands for the one thing it is traced to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax.extend.core import Primitive
+
+from pullback.errors import OverrideError
+
+_OURS = "pullback_called"  # the primitive of a rule of this library
+_KEPT_WHOLE = (
+    _OURS,
+    "jit",
+    "pjit",
+    "custom_jvp_call",
+    "custom_vjp_call",
+    "custom_vjp_call_jaxpr",
+    "closed_call",
+)
+
+
+def name(kind: Any) -> str:
+    """Name a kind as a report does."""
+    if isinstance(kind, Primitive):
+        return str(kind.name)
+    return kind if isinstance(kind, str) else str(getattr(kind, "__name__", kind))
+
+
+def in_jaxpr(kind: Any) -> str:
+    """Find the name that a kind has in a jaxpr."""
+    if isinstance(kind, (str, Primitive)):
+        return name(kind)
+    if not callable(kind) or isinstance(kind, type):
+        raise _no_operation(kind, "it is nothing that runs")
+    made = _traced(kind)
+    if len(made) != 1:
+        raise _no_operation(kind, f"it is made of {', '.join(made)}" if made else "it could not be traced")
+    return made[0]
+
+
+def _traced(function: Any) -> list[str]:
+    """List what a function of one, two or three arrays is traced to."""
+    for count in (1, 2, 3):
+        try:
+            jaxpr = jax.make_jaxpr(function)(*[jnp.ones((2, 2))] * count).jaxpr
+        except (TypeError, ValueError):
+            continue
+        return list(dict.fromkeys(names(eqn)[0] for eqn in jaxpr.eqns))
+    return []
+
+
+def _no_operation(kind: Any, why: str) -> OverrideError:
+    error: OverrideError = OverrideError.about(
+        "override",
+        found=f"{name(kind)} is no operation: {why}",
+        expected="a function that runs one operation, or the name of an operation or of a jitted function",
+        fix='pb.override(model, {"tanh": gradient})',
+    )
+    return error
+
+
+def names(eqn: Any) -> list[str]:
+    """List the names that an equation answers to: of the function it calls, then of its primitive."""
+    called = _called(eqn)
+    return [called, str(eqn.primitive.name)] if called else [str(eqn.primitive.name)]
+
+
+def is_ours(eqn: Any) -> bool:
+    """Tell whether an equation is a rule of this library: its gradient is the one it says."""
+    return bool(eqn.primitive.name == _OURS)
+
+
+def _called(eqn: Any) -> str:
+    if eqn.primitive.name not in _KEPT_WHOLE:
+        return ""
+    inner = inner_jaxpr(eqn)
+    known = eqn.params.get("name") or (inner is not None and inner.debug_info and inner.debug_info.func_name)
+    return str(known or "").split(" ")[0]
+
+
+def inner_jaxpr(eqn: Any) -> Any:
+    """Give the jaxpr of a function that an equation calls."""
+    for key in ("jaxpr", "call_jaxpr", "fun_jaxpr"):
+        if key in eqn.params:
+            inner = eqn.params[key]
+            return getattr(inner, "jaxpr", inner)
+    return None
+
+
+def input_names(eqn: Any, places: list[int]) -> list[str]:
+    """Name the inputs of an operation: as its function does, or x, y, z."""
+    inner = inner_jaxpr(eqn)
+    known = list(getattr(inner.debug_info, "arg_names", None) or ()) if inner is not None else []
+    if len(known) == len(eqn.invars) and all(str(found).isidentifier() for found in known):
+        return [str(known[i]) for i in places]
+    return ["x", "y", "z"][: len(places)] if len(places) <= 3 else [f"input_{i}" for i in range(len(places))]
+
+
+def subjaxprs(eqn: Any) -> Iterator[Any]:
+    """List the jaxprs in the parameters of an equation."""
+    for value in eqn.params.values():
+        for part in value if isinstance(value, (tuple, list)) else (value,):
+            part = getattr(part, "jaxpr", part)
+            if hasattr(part, "eqns"):
+                yield part

@@ -1,0 +1,45 @@
+"""What the checker sees of single values in JAX: which leaves of a call are arrays, and their precision."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+_WIDE = ("float64", "complex128", "int64", "uint64")
+
+
+def is_array(leaf: Any) -> bool:
+    """Tell whether a leaf is an array of numbers, and no random key."""
+    return isinstance(leaf, jax.Array) and not jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.extended)
+
+
+def is_wide(leaf: Any) -> bool:
+    """Tell whether a leaf needs 64 bits to be what it is."""
+    return isinstance(leaf, jax.Array) and leaf.dtype.name in _WIDE
+
+
+def is_inexact(leaf: Any) -> bool:
+    """Tell whether a leaf is an array that a gradient can flow to."""
+    return is_array(leaf) and bool(jnp.issubdtype(leaf.dtype, jnp.inexact))
+
+
+def precision(name: str | None, array: Any) -> Any:
+    """Give a floating or complex array the precision of a dtype."""
+    if name is None or not jnp.issubdtype(array.dtype, jnp.inexact):
+        return array
+    if jnp.issubdtype(array.dtype, jnp.complexfloating):
+        wide = {"float64": "complex128", "float32": "complex64"}.get(name)
+        return array if wide is None else array.astype(wide)
+    return array.astype(name)
+
+
+def wide() -> contextlib.AbstractContextManager[Any]:
+    """Allow 64 bits in this thread, and nowhere else."""
+    if hasattr(jax, "enable_x64"):
+        return jax.enable_x64(True)
+    from jax import experimental
+
+    return experimental.enable_x64()  # type: ignore[attr-defined]

@@ -1,0 +1,48 @@
+"""What is known of the next derivative: a rule for first derivatives only, or the user's `gradgrad`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pullback.hosts.base import Cotangents, Operation, second_order_refused
+
+
+def next_order(
+    operation: Operation, tensors: Sequence[Any], cotangents: Sequence[Any], got: Cotangents
+) -> list[Any]:
+    """Put the user's second order on cotangents that somebody may differentiate."""
+    from pullback.hosts.jax.apply import apply, is_traced
+
+    operands = [*tensors, *cotangents]
+    if got.second is None or not any(map(is_traced, operands)):
+        return got.inputs
+    given = iter(apply(operation.second(len(cotangents)), operands))
+    return [None if cotangent is None else next(given) for cotangent in got.inputs]
+
+
+def forbid(operation: Operation, results: Sequence[Any], sources: Sequence[Any]) -> list[Any]:
+    """Make a derivative of these results an error, also where the body cut them off from their sources.
+
+    The error waits until somebody needs the derivative: JAX computes tangents that nobody uses.
+    """
+    from pullback.hosts.jax import owned, pushed
+
+    given = [i for i, result in enumerate(results) if result is not None]
+    types = [pushed.tangent_type(results[i]) for i in given]
+    refusal = pushed.refusal(
+        operation, lambda: second_order_refused(operation), types, tuple(range(len(given)))
+    )
+    forbidden = list(results)
+    guarded = [results[i] for i in given]
+    for i, result in zip(given, owned.own(refusal, guarded, (), [*guarded, *sources])):
+        forbidden[i] = result
+    return forbidden
+
+
+def refused(operation: Operation, types: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:
+    """Give tangents of these types that depend on others, and raise when they are needed."""
+    from pullback.hosts.jax import pushed
+
+    refusal = pushed.refusal(operation, lambda: second_order_refused(operation), types)
+    return pushed.push(refusal, (), tangents)

@@ -1,0 +1,250 @@
+"""Overriding gradients: a function is traced, and its jaxpr run again with rules in the places of a kind.
+
+Loops, branches and checkpoints that hold a place are built again around it; functions that JAX calls are run
+inline. Everything else is bound as it stands. A rule of this library keeps its gradient, whatever its body is
+made of.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+from jax.extend.core import Literal
+
+from pullback.errors import OverrideError
+from pullback.hosts.base import Derived, Pullback
+from pullback.hosts.jax import kinds
+from pullback.rule import reach
+
+_INLINE = (
+    "jit", "pjit", "closed_call", "core_call", "custom_jvp_call", "custom_vjp_call", "custom_vjp_call_jaxpr",
+)  # fmt: skip
+
+
+def override(
+    function: Any, gradients: Mapping[Any, Any], make: Callable[..., Any], check: Callable[..., None]
+) -> Any:
+    """Give a function again, with other gradients by kind."""
+    if function is None:
+        raise OverrideError.about(
+            "override",
+            found="gradients alone, for a context",
+            expected="a function and the gradients by kind",
+            why="JAX tells nobody of the operations that run: only a function can be traced and run again",
+            fix="f = pb.override(f, {…})",
+        )
+    return Overridden(function, gradients, make, check)
+
+
+class Overridden:
+    """A function with other gradients inside. `replaced` counts the places of the last call."""
+
+    def __init__(
+        self,
+        function: Any,
+        gradients: Mapping[Any, Any],
+        make: Callable[..., Any],
+        check: Callable[..., None],
+    ) -> None:
+        self.original = function
+        self.replaced: dict[str, int] = {}
+        self.__name__ = getattr(function, "__name__", type(function).__name__)
+        self._make = make
+        self._check = check
+        self._kinds = {kinds.in_jaxpr(kind): (kinds.name(kind), gradients[kind]) for kind in gradients}
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        leaves, structure = jax.tree.flatten((args, kwargs))
+        arrays = [i for i, leaf in enumerate(leaves) if _is_array(leaf)]
+        outputs: list[Any] = []
+        shape: list[Any] = []
+
+        def flat(*given: Any) -> list[Any]:
+            for i, array in zip(arrays, given):
+                leaves[i] = array
+            args, kwargs = jax.tree.unflatten(structure, leaves)
+            outputs[:], tree = jax.tree.flatten(self.original(*args, **kwargs))
+            shape[:] = [tree]
+            return [output for output in outputs if _is_array(output)]
+
+        given = [leaves[i] for i in arrays]
+        closed = jax.make_jaxpr(flat)(*given)
+        self._count(closed.jaxpr)
+        results = iter(self._run(closed.jaxpr, closed.consts, given))
+        return jax.tree.unflatten(shape[0], [next(results) if _is_array(x) else x for x in outputs])
+
+    def _count(self, jaxpr: Any) -> None:
+        self.replaced = {name: 0 for name, _ in self._kinds.values()}
+        seen: list[str] = []
+        for eqn in self._met(jaxpr):
+            seen.append(kinds.names(eqn)[0])
+            kind = self._kind(eqn)
+            if kind is not None:
+                self.replaced[self._kinds[kind][0]] += 1
+        self._check(self.replaced, seen, self.__name__)
+
+    def _met(self, jaxpr: Any) -> Iterator[Any]:
+        """List the equations that a run meets: what is inside a place is not met."""
+        for eqn in jaxpr.eqns:
+            yield eqn
+            if self._kind(eqn) is None and not kinds.is_ours(eqn):
+                for inner in kinds.subjaxprs(eqn):
+                    yield from self._met(inner)
+
+    def _kind(self, eqn: Any) -> str | None:
+        return next((name for name in kinds.names(eqn) if name in self._kinds), None)
+
+    def _holds(self, jaxpr: Any) -> bool:
+        return any(self._kind(eqn) is not None for eqn in self._met(jaxpr))
+
+    # ── running ──────────────────────────────────────────────────────────────────────────────────────────
+
+    def _run(self, jaxpr: Any, consts: Sequence[Any], args: Sequence[Any]) -> list[Any]:
+        known: dict[Any, Any] = dict(zip([*jaxpr.constvars, *jaxpr.invars], [*consts, *args]))
+
+        def read(atom: Any) -> Any:
+            return atom.val if isinstance(atom, Literal) else known[atom]
+
+        for eqn in jaxpr.eqns:
+            known.update(zip(eqn.outvars, self._equation(eqn, [read(atom) for atom in eqn.invars])))
+        return [read(atom) for atom in jaxpr.outvars]
+
+    def _equation(self, eqn: Any, values: list[Any]) -> list[Any]:
+        kind = self._kind(eqn)
+        if kind is not None:
+            return self._place(eqn, values, kind)
+        if kinds.is_ours(eqn) or not any(map(self._holds, kinds.subjaxprs(eqn))):
+            return bind(eqn, values)
+        name = eqn.primitive.name
+        if name in _INLINE:
+            inner = next(eqn.params[k] for k in ("jaxpr", "call_jaxpr", "fun_jaxpr") if k in eqn.params)
+            return self._closed(inner)(*values)
+        rebuild = {"checkpoint": self._checkpoint, "remat2": self._checkpoint, "cond": self._cond,
+                   "scan": self._scan, "while": self._while}.get(name)  # fmt: skip
+        if rebuild is None:
+            raise OverrideError.about(
+                self.__name__,
+                found=f"a place stands inside a {name}",
+                expected="places in plain operations, jitted functions, loops, branches and checkpoints",
+                fix=f"override the function inside the {name}",
+            )
+        return rebuild(eqn.params, values)
+
+    def _closed(self, closed: Any) -> Callable[..., list[Any]]:
+        jaxpr, consts = getattr(closed, "jaxpr", closed), getattr(closed, "consts", ())
+        return lambda *values: self._run(jaxpr, consts, values)
+
+    def _checkpoint(self, params: Any, values: list[Any]) -> list[Any]:
+        inner = self._closed(params["jaxpr"])
+        policy, prevent = params["policy"], params["prevent_cse"]
+        outputs: list[Any] = jax.checkpoint(inner, policy=policy, prevent_cse=prevent)(*values)
+        return outputs
+
+    def _cond(self, params: Any, values: list[Any]) -> list[Any]:
+        branches = [self._closed(branch) for branch in params["branches"]]
+        outputs: list[Any] = jax.lax.switch(values[0], branches, *values[1:])
+        return outputs
+
+    def _scan(self, params: Any, values: list[Any]) -> list[Any]:
+        step, fixed, carried = self._closed(params["jaxpr"]), params["num_consts"], params["num_carry"]
+        consts, start, rows = values[:fixed], values[fixed : fixed + carried], values[fixed + carried :]
+
+        def body(carry: Any, row: Any) -> Any:
+            results = step(*consts, *carry, *row)
+            return results[:carried], results[carried:]
+
+        kept = {name: params[name] for name in ("length", "reverse", "unroll")}
+        end, stacked = jax.lax.scan(body, start, rows, **kept)
+        return [*end, *stacked]
+
+    def _while(self, params: Any, values: list[Any]) -> list[Any]:
+        test, step = self._closed(params["cond_jaxpr"]), self._closed(params["body_jaxpr"])
+        first, second = params["cond_nconsts"], params["cond_nconsts"] + params["body_nconsts"]
+        of_test, of_step, start = values[:first], values[first:second], values[second:]
+        outputs: list[Any] = jax.lax.while_loop(
+            lambda carry: test(*of_test, *carry)[0], lambda carry: step(*of_step, *carry), start
+        )
+        return outputs
+
+    def _place(self, eqn: Any, values: list[Any], kind: str) -> list[Any]:
+        places = [i for i, atom in enumerate(eqn.invars) if not isinstance(atom, Literal)]
+        if not places:
+            return bind(eqn, values)
+
+        def run(tensors: Sequence[Any]) -> list[Any]:
+            given = list(values)
+            for i, tensor in zip(places, tensors):
+                given[i] = tensor
+            return bind(eqn, given)
+
+        name, gradient = self._kinds[kind]
+        tensors = [jax.numpy.asarray(values[i]) for i in places]
+        operation = Replaced(self._make, name, kinds.input_names(eqn, places), tensors, gradient, run)
+        return operation.host.apply(operation, tensors)
+
+
+def bind(eqn: Any, values: Sequence[Any]) -> list[Any]:
+    """Run an equation as it stands."""
+    params = eqn.primitive.get_bind_params(eqn.params)
+    functions, params = params if isinstance(params, tuple) else ((), params)  # a pair before 0.10
+    results = eqn.primitive.bind(*functions, *values, **params)
+    return list(results) if eqn.primitive.multiple_results else [results]
+
+
+def _is_array(value: Any) -> bool:
+    return isinstance(value, (jax.Array, np.ndarray, np.generic))
+
+
+class Replaced(Derived):
+    """The operation of one place: the equation itself, with the user's gradient."""
+
+    def __init__(
+        self,
+        make: Callable[..., Any],
+        kind: str,
+        names: Sequence[str],
+        tensors: Sequence[Any],
+        gradient: Callable[..., Any],
+        run: Callable[[Sequence[Any]], list[Any]],
+    ) -> None:
+        super().__init__(make(kind, names, tensors, gradient))
+        self.name = kind
+        self.identity = getattr(gradient, "__code__", gradient)
+        self._make = lambda given: make(kind, names, given, gradient)
+        self._gradient = gradient
+        self._evaluate = run
+
+    def forward(self, tensors: Sequence[Any]) -> tuple[list[Any], Pullback]:
+        outputs = self._evaluate(tensors)
+        place = self._make(list(tensors))
+        pull: Pullback = place.ran(outputs)
+        if "output" in inspect.signature(self._gradient).parameters:
+            place.outputs = _Outputs(self, tensors)  # their derivative is the one that is being given here
+        return outputs, pull
+
+    def captured(self) -> Iterator[tuple[str, Any]]:
+        return reach(self._gradient)
+
+
+class _Outputs(Sequence[Any]):
+    """The outputs of a place, computed as an operation of their own when they are asked for."""
+
+    def __init__(self, operation: Replaced, tensors: Sequence[Any]) -> None:
+        self._operation = operation
+        self._tensors = list(tensors)
+        self._known: list[Any] | None = None
+
+    def _values(self) -> list[Any]:
+        if self._known is None:
+            self._known = self._operation.host.apply(self._operation, self._tensors)
+        return self._known
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._values()[index]
+
+    def __len__(self) -> int:
+        return len(self._values())

@@ -1,0 +1,103 @@
+"""An operation on a whole batch: what `vmap` hands to the transform outside of it.
+
+The body runs under a `vmap` of its own, one for the values and one for each pullback. What the body keeps
+belongs to the first of these, so a pullback runs it again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from pullback.hosts.base import Cotangents, Derived, Operation, Pullback
+from pullback.hosts.torch import levels, surroundings
+from pullback.hosts.torch.outputs import apart
+
+
+def whole(tensor: Any, level: int, size: int) -> Any:
+    """Give the batch that a tensor is an example of, its first axis that of the batch."""
+    value, axis = levels.unbatched(tensor, level)
+    return value.expand(size, *value.shape) if axis is None else value.movedim(axis, 0)
+
+
+class Batched(Derived):
+    """The operation (batches) ↦ batches."""
+
+    def __init__(self, operation: Operation, randomness: str) -> None:
+        super().__init__(operation)
+        self.name = operation.name
+        self.inner = operation
+        self.identity = Batched
+        self.order = operation.order
+        self.memo = operation.memo
+        self.has_pushforward = operation.has_pushforward
+        self.randomness = randomness
+        self.state: Any = None
+
+    def mapped(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Run a function on each example."""
+        return torch.vmap(function, randomness=self.randomness)
+
+    def forward(self, tensors: Sequence[Any]) -> tuple[list[Any], Pullback]:
+        self.state = surroundings.drawn(self.inner)
+        outputs = self.mapped(lambda *xs: tuple(apart(self.inner.forward(list(xs))[0], xs)))(*tensors)
+        return list(outputs), _BatchedPullback(self, tensors, list(map(self.host.outline, outputs)))
+
+    def pushforward(self, tensors: Sequence[Any], tangents: Sequence[Any]) -> list[Any] | None:
+        count = len(tensors)
+
+        def push(*both: Any) -> Any:
+            pushed = self.inner.pushforward(list(both[:count]), list(both[count:]))
+            return tuple(pushed or ())
+
+        if not self.has_pushforward:
+            return None
+        return list(self.mapped(push)(*tensors, *tangents))
+
+    def second(self, count: int) -> Operation:
+        return Batched(self.inner.second(count), self.randomness)
+
+    def key(self, extra: Any) -> Any:
+        return self.inner.key(("batched", extra))
+
+
+class _BatchedPullback:
+    """Run the body and its pullback on each example."""
+
+    def __init__(self, batched: Batched, tensors: Sequence[Any], outlines: list[Any]) -> None:
+        self.batched = batched
+        self.tensors = tensors
+        self.outlines = outlines
+
+    def rebind(self, tensors: Sequence[Any]) -> None:
+        """Take the tensors from the node that keeps them, or let them go."""
+        self.tensors = tensors
+
+    def zeros(self) -> list[Any]:
+        return list(map(self.batched.host.zeros, self.outlines))
+
+    def fill(self, cotangents: Sequence[Any]) -> list[Any]:
+        return [zero if c is None else c for zero, c in zip(self.zeros(), cotangents)]
+
+    def require(self, variables: Sequence[Any]) -> None:
+        raise AssertionError("captured tensors are lifted before a batch is made")
+
+    def __call__(self, cotangents: Sequence[Any], variables: Sequence[Any] = ()) -> Cotangents:
+        inner, count = self.batched.inner, len(self.tensors)
+        given: list[int] = []
+        second: list[Any] = []
+
+        def pulled(*both: Any) -> Any:
+            got = inner.forward(list(both[:count]))[1](both[count:])
+            given[:] = [i for i, cotangent in enumerate(got.inputs) if cotangent is not None]
+            second[:] = [got.second]
+            return tuple(got.inputs[i] for i in given)
+
+        with surroundings.redrawn(inner, self.batched.state):
+            found = self.batched.mapped(pulled)(*self.tensors, *self.fill(cotangents))
+        inputs: list[Any] = [None] * count
+        for i, cotangent in zip(given, found):
+            inputs[i] = cotangent
+        return Cotangents(inputs, [], second[0])

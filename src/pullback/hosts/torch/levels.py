@@ -1,0 +1,104 @@
+"""The transforms of `torch.func` and the levels of forward mode that a call stands in.
+
+PyTorch does not export how to ask for them. Its private functions are named here and nowhere else.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+from torch._C import _functorch
+from torch._C._functorch import TransformType
+from torch._functorch.pyfunctorch import (
+    retrieve_current_functorch_interpreter,
+    temporarily_clear_interpreter_stack,
+)
+from torch._functorch.utils import enable_single_level_autograd_function
+from torch.autograd import forward_ad
+
+transforming: Callable[[], bool] = torch._C._are_functorch_transforms_active
+alive = _functorch.unwrap_if_dead  # what a transform that is over has left wrapped
+traced: Callable[[], int] = (
+    torch._C._len_torch_dispatch_stack
+)  # a compiler, or somebody else, sees operations
+single_level = enable_single_level_autograd_function
+unbatched = _functorch._unwrap_batched
+
+
+def batch(tensor: Any, level: int) -> Any:
+    """Make the examples along the first axis those of a transform."""
+    return _functorch._add_batch_dim(tensor, 0, level)
+
+
+GRAD, JVP, VMAP = TransformType.Grad, TransformType.Jvp, TransformType.Vmap
+
+
+def pushing() -> bool:
+    """Tell whether tangents are being pushed forward."""
+    return forward_ad._current_level >= 0
+
+
+def carrying(tensors: list[Any]) -> bool:
+    """Tell whether any tensor carries a tangent that is being pushed."""
+    return (
+        pushing()
+        and torch._C._is_fwd_grad_enabled()
+        and any(forward_ad.unpack_dual(tensor).tangent is not None for tensor in tensors)
+    )
+
+
+def innermost() -> Any:
+    """Give the innermost transform; None when there is none."""
+    return retrieve_current_functorch_interpreter() if transforming() else None
+
+
+def lift(transform: Any, tensors: list[Any]) -> list[Any]:
+    """Wrap tensors for a transform that differentiates, where they are not."""
+    return [transform._cptr.lift(tensor) for tensor in tensors]
+
+
+def unwrapped(tensors: list[Any], level: int) -> list[Any]:
+    """Take the wrapping of one level off."""
+    return [_functorch._unwrap_for_grad(tensor, level) for tensor in tensors]
+
+
+def wrapped(tensors: list[Any], level: int) -> list[Any]:
+    """Put the wrapping of one level on."""
+    return [_functorch._wrap_for_grad(tensor, level) for tensor in tensors]
+
+
+@contextlib.contextmanager
+def below(transform: Any) -> Iterator[None]:
+    """Run what the next transform outwards sees; a node of the graph has switched derivatives off."""
+    with torch.enable_grad(), forward_ad._set_fwd_grad_enabled(True), transform.lower():
+        yield
+
+
+@contextlib.contextmanager
+def left() -> Iterator[None]:
+    """Step out of every transform, and push no tangents."""
+    with temporarily_clear_interpreter_stack(), forward_ad._set_fwd_grad_enabled(False):
+        yield
+
+
+def is_followed(tensor: Any) -> bool:
+    """Tell whether anybody differentiates a tensor, at any level."""
+    while True:
+        if tensor.requires_grad or (pushing() and forward_ad.unpack_dual(tensor).tangent is not None):
+            return True
+        if not _functorch.is_functorch_wrapped_tensor(tensor):
+            return False
+        tensor = _functorch.get_unwrapped(tensor)
+
+
+def is_wrapped(tensor: Any) -> bool:
+    """Tell whether a tensor belongs to a transform."""
+    return bool(_functorch.is_functorch_wrapped_tensor(tensor))
+
+
+def has_values(tensor: Any) -> bool:
+    """Tell whether the numbers in a tensor can be looked at."""
+    return not (is_wrapped(tensor) or tensor.is_meta or traced())

@@ -1,0 +1,64 @@
+"""A module as an argument: its parameters are tensors of the call, by their names.
+
+The body gets a module of the same class with those tensors in the places of the parameters, and everything
+else shared with the one that was passed. Its cotangent is a dict by the names of parameters.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+
+def opened(module: torch.nn.Module) -> tuple[list[Any], Callable[[Sequence[Any]], Any]]:
+    """Take a module apart into the dict of its parameters; one that stands twice in it is listed once."""
+    parameters = dict(module.named_parameters())
+
+    def build(parts: Sequence[Any]) -> torch.nn.Module:
+        return _with(module, {id(p): parts[0][name] for name, p in parameters.items()})
+
+    return [parameters], build
+
+
+# What a method reaches through `self` is captured, as it is for any other object.
+opened.leaves_self = True  # type: ignore[attr-defined]
+
+
+def _with(module: torch.nn.Module, tensors: dict[int, Any]) -> torch.nn.Module:
+    """Copy a module and those inside it, with other tensors in the places of its parameters."""
+    made: dict[int, torch.nn.Module] = {}
+
+    def copied(part: Any) -> Any:
+        if part is None:
+            return None
+        if id(part) not in made:
+            made[id(part)] = twin = copy.copy(part)
+            own, inside = part._parameters, part._modules
+            twin.__dict__["_parameters"] = {}
+            twin.__dict__["_modules"] = {name: copied(child) for name, child in inside.items()}
+            for name, value in part.__dict__.items():
+                if type(value) is list and any(id(item) in tensors for item in value):  # as in a LSTM
+                    twin.__dict__[name] = [tensors.get(id(item), item) for item in value]
+            for name, parameter in own.items():
+                # Not registered: a tensor that has a history is no parameter.
+                twin.__dict__[name] = None if parameter is None else tensors[id(parameter)]
+        return made[id(part)]
+
+    return copied(module)
+
+
+def snapshot(module: torch.nn.Module) -> torch.nn.Module:
+    """Copy a module and those inside it, with the parameters that they have now."""
+    made: dict[int, torch.nn.Module] = {}
+
+    def copied(part: Any) -> Any:
+        if part is not None and id(part) not in made:
+            made[id(part)] = twin = copy.copy(part)
+            twin.__dict__["_parameters"] = dict(part._parameters)
+            twin.__dict__["_modules"] = {name: copied(child) for name, child in part._modules.items()}
+        return None if part is None else made[id(part)]
+
+    return copied(module)

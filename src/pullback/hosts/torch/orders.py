@@ -1,0 +1,68 @@
+"""What is known of the next derivative, put on cotangents that somebody records."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pullback.call import Call
+from pullback.hosts.base import Cotangents, Derived, Operation, Pullback, second_order_refused
+from pullback.second import refuse_variables
+
+
+def following(
+    operation: Operation,
+    tensors: list[Any],
+    cotangents: list[Any],
+    got: Cotangents,
+    variables: Sequence[Any] = (),
+) -> list[Any]:
+    """Refuse the next derivative, give it the user's `gradgrad`, or leave it to PyTorch."""
+    if operation.order == 1:
+        results = [cotangent for cotangent in got.inputs if cotangent is not None]
+        last = _Last(operation, len(results))
+        return _laid(got.inputs, operation.host.apply(last, results + tensors + cotangents))
+    if got.second is None:
+        return got.inputs
+    if variables and isinstance(operation, Call):
+        refuse_variables(operation, variables)
+    return _laid(got.inputs, operation.host.apply(operation.second(len(cotangents)), tensors + cotangents))
+
+
+def _laid(inputs: Sequence[Any], given: Sequence[Any]) -> list[Any]:
+    rest = iter(given)
+    return [None if cotangent is None else next(rest) for cotangent in inputs]
+
+
+class _Last(Derived):
+    """Cotangents that have no derivative, also where the body cut them off: (results, sources) ↦ results."""
+
+    def __init__(self, operation: Operation, count: int) -> None:
+        super().__init__(operation)
+        self.operation = operation
+        self.identity = _Last
+        self.has_pushforward = True
+        self.count = count
+
+    def forward(self, tensors: Sequence[Any]) -> tuple[list[Any], Pullback]:
+        return list(tensors[: self.count]), _Refusing(self.operation)
+
+    def pushforward(self, tensors: Sequence[Any], tangents: Sequence[Any]) -> list[Any] | None:
+        raise second_order_refused(self.operation)
+
+
+class _Refusing:
+    def __init__(self, operation: Operation) -> None:
+        self.operation = operation
+
+    def zeros(self) -> list[Any]:
+        raise second_order_refused(self.operation)
+
+    def fill(self, cotangents: Sequence[Any]) -> list[Any]:
+        raise second_order_refused(self.operation)
+
+    def require(self, variables: Sequence[Any]) -> None:
+        raise second_order_refused(self.operation)
+
+    def __call__(self, cotangents: Sequence[Any], variables: Sequence[Any] = ()) -> Cotangents:
+        raise second_order_refused(self.operation)

@@ -1,0 +1,260 @@
+"""Overriding gradients: finding the operations of a kind while they run.
+
+PyTorch tells a function mode of every function that is called, before it runs. One of a kind runs as an
+operation of ours, whose pullback is the gradient that was given. Modules are found where they are called:
+one of a kind runs cut off from its inputs, and the gradient that was given leads back to them. A function of
+PyTorch that is written in Python and calls others tells of itself only.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch.overrides import TorchFunctionMode
+
+from pullback.hosts.base import Cotangents, Derived, Pullback
+from pullback.hosts.torch import kinds
+from pullback.replace.function import name_of
+from pullback.replace.with_gradient import pulled, with_gradient
+
+
+def override(
+    function: Any, gradients: Mapping[Any, Any], make: Callable[..., Any], check: Callable[..., None]
+) -> Any:
+    """Give a function again, or a context where there is none, with other gradients by kind."""
+    overriding = functools.partial(Overriding, gradients, make, check, strict=function is None)
+    return overriding() if function is None else Overridden(function, overriding)
+
+
+class Overriding(TorchFunctionMode):
+    """A context in which operations and modules have other gradients."""
+
+    def __init__(
+        self,
+        gradients: Mapping[Any, Any],
+        make: Callable[..., Any],
+        check: Callable[..., None],
+        *,
+        strict: bool,
+    ) -> None:
+        super().__init__()
+        self.strict = strict  # judge by itself whether every kind was met
+        self.gradients = gradients
+        self.make = make
+        self.check = check
+        self.named = {kinds.name(kind): kind for kind in gradients}
+        self.operations, self.modules = kinds.sort(gradients)
+        self.replaced: dict[str, int] = dict.fromkeys(self.named, 0)
+        self.seen: Counter[str] = Counter()
+        self.busy = False  # at a place: what runs there is no place of its own
+        self._thread = threading.get_ident()
+
+    def __enter__(self) -> Overriding:
+        self.replaced = dict.fromkeys(self.named, 0)
+        self.seen.clear()
+        self._thread = threading.get_ident()
+        self._call = torch.nn.Module.__call__
+        torch.nn.Module.__call__ = _asking(self, self._call)  # type: ignore[method-assign]
+        super().__enter__()
+        return self
+
+    def __exit__(self, kind: Any, *rest: Any) -> None:
+        torch.nn.Module.__call__ = self._call  # type: ignore[method-assign]
+        super().__exit__(kind, *rest)
+        if kind is None and self.strict:
+            self.check(self.replaced, list(self.seen), "override")
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        if self.busy:
+            return func(*args, **kwargs)
+        found = kinds.operation(func)
+        if found in ("get", "set"):  # an attribute
+            return func(*args, **kwargs)
+        self.seen[found] += 1
+        kind = self.operations.get(found)
+        if kind is None:
+            if found.removesuffix("_") in self.operations:
+                raise kinds.in_place(found)
+            return func(*args, **kwargs)
+        if kwargs.get("inplace"):
+            raise kinds.in_place(found)
+        return self._replace(found, kind, func, args, kwargs)
+
+    def _replace(self, found: str, kind: Any, func: Any, args: Any, kwargs: Any) -> Any:
+        """Run an operation of a kind with its own gradient."""
+        call = _Call(self, func, args, kwargs)
+        if not call.inputs:
+            return func(*args, **kwargs)
+        self.replaced[kinds.name(kind)] += 1
+        names = kinds.input_names(func, len(call.inputs))
+        call.place = self.make(found, names, call.inputs, self.gradients[kind])
+        operation = _Running(call)
+        outputs = operation.host.apply(operation, list(call.inputs))
+        call.inputs, call.place.call.tensors = (), ()
+        return call.structure(outputs)
+
+    @contextlib.contextmanager
+    def at_a_place(self) -> Iterator[None]:
+        """Let functions run as they are."""
+        before, self.busy = self.busy, True
+        try:
+            yield
+        finally:
+            self.busy = before
+
+    def module_gradient(self, module: torch.nn.Module) -> Any:
+        """Give the gradient for a module, if it is of a kind."""
+        if self.busy or threading.get_ident() != self._thread:  # what other threads call is left alone
+            return None
+        self.seen[type(module).__name__] += 1
+        for kind in self.modules:
+            if kind == type(module).__name__ or kind is type(module):
+                self.replaced[kinds.name(kind)] += 1
+                return self.gradients[kind]
+        return None
+
+
+def _asking(overriding: Overriding, native: Any) -> Any:
+    """Call modules as before, but for those that have another gradient."""
+
+    def call(module: torch.nn.Module, *args: Any, **kwargs: Any) -> Any:
+        gradient = overriding.module_gradient(module)
+        if gradient is None:
+            return native(module, *args, **kwargs)
+
+        @functools.wraps(module.forward)
+        def run(*args: Any, **kwargs: Any) -> Any:
+            return native(module, *args, **kwargs)
+
+        run.__name__ = type(module).__name__
+        return with_gradient(run, gradient, differs=f"overridden by {name_of(gradient)}")(*args, **kwargs)
+
+    return call
+
+
+class _Call:
+    """One call of a function of PyTorch: its tensors, and how to run it on others."""
+
+    def __init__(self, overriding: Overriding, func: Any, args: Any, kwargs: Any) -> None:
+        self.overriding = overriding
+        self.func = func
+        self.inputs: Sequence[Any] = []
+        self.place: Any = None
+        self._structure = self._hollow((args, kwargs))
+        self._outputs: Any = None
+
+    def _hollow(self, value: Any) -> Any:
+        """Take the tensors out of arguments."""
+        if isinstance(value, torch.Tensor):
+            self.inputs = [*self.inputs, value]
+            return _HOLE
+        if type(value) in (tuple, list):
+            return type(value)(self._hollow(part) for part in value)
+        if type(value) is dict:
+            return {key: self._hollow(part) for key, part in value.items()}
+        return value
+
+    def run(self, tensors: Sequence[Any]) -> list[Any]:
+        """Run the function itself."""
+        args, kwargs = _filled(self._structure, iter(tensors))
+        with self.overriding.at_a_place():
+            result = self.func(*args, **kwargs)
+        self._outputs = None if isinstance(result, torch.Tensor) else type(result)
+        return [result] if self._outputs is None else list(result)
+
+    def structure(self, outputs: Sequence[Any]) -> Any:
+        """Give outputs as the function does."""
+        return outputs[0] if self._outputs is None else self._outputs(outputs)
+
+
+class _Hole:
+    pass
+
+
+_HOLE = _Hole()
+
+
+def _filled(value: Any, tensors: Any) -> Any:
+    if value is _HOLE:
+        return next(tensors)
+    if type(value) in (tuple, list):
+        return type(value)([_filled(part, tensors) for part in value])
+    if type(value) is dict:
+        return {key: _filled(part, tensors) for key, part in value.items()}
+    return value
+
+
+class _Running(Derived):
+    """The operation of one place, which runs the function and has the gradient that was given."""
+
+    def __init__(self, call: _Call) -> None:
+        super().__init__(call.place)
+        self.name = call.place.name
+        self.identity = _Running
+        self.call = call
+
+    def forward(self, tensors: Sequence[Any]) -> tuple[list[Any], Pullback]:
+        outputs = self.call.run(tensors)
+        self.call.place.ran(outputs)
+        self.call.place.outputs = []  # an output holds its node, and the node this place
+        return outputs, _Given(self, tensors, list(map(self.host.outline, outputs)))
+
+
+class _Given:
+    """Run the gradient that was given."""
+
+    def __init__(self, running: _Running, tensors: Sequence[Any], outlines: list[Any]) -> None:
+        self.running = running
+        self.tensors = tensors
+        self.outlines = outlines
+
+    def rebind(self, tensors: Sequence[Any]) -> None:
+        """Take the tensors from the node that keeps them, or let them go."""
+        self.tensors = tensors
+
+    def zeros(self) -> list[Any]:
+        return list(map(self.running.host.zeros, self.outlines))
+
+    def fill(self, cotangents: Sequence[Any]) -> list[Any]:
+        return [zero if c is None else c for zero, c in zip(self.zeros(), cotangents)]
+
+    def require(self, variables: Sequence[Any]) -> None:
+        raise AssertionError("an operation reads no variable")
+
+    def __call__(self, cotangents: Sequence[Any], variables: Sequence[Any] = ()) -> Cotangents:
+        running, tensors = self.running, list(self.tensors)
+        call, place = running.call, running.call.place
+
+        def output() -> Any:
+            # Not the bare result: its own derivative is the one that is given here.
+            return place.call.result(running.host.apply(running, tensors))
+
+        with call.overriding.at_a_place():
+            filled = self.fill(cotangents)
+            return Cotangents(pulled(place.gradient, place.call, tensors, filled, output), [])
+
+
+class Overridden:
+    """A function or module with other gradients inside. `replaced` counts the places of the last call."""
+
+    def __init__(self, function: Any, overriding: Callable[[], Overriding]) -> None:
+        self.original = function
+        self.replaced: dict[str, int] = {}
+        self.__name__ = str(getattr(function, "__name__", type(function).__name__))
+        self._overriding = overriding
+        overriding()  # a kind that is none is refused here
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        context = self._overriding()
+        with context:
+            outputs = self.original(*args, **kwargs)
+        self.replaced = dict(context.replaced)
+        context.check(self.replaced, list(context.seen), self.__name__)
+        return outputs

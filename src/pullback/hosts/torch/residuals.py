@@ -1,0 +1,263 @@
+"""Taking the tensors out of what a pullback keeps, and putting them back.
+
+A function that `grad` is keeps its tensors in closure cells. PyTorch must hold them instead: it frees them
+after the backward pass, sees when one is changed in place, and does not hold an output that holds the node
+that holds the output. So a closure is emptied into `save_for_backward`, and built again from what comes back.
+What cannot be looked into (an object of the user's) stays as it is; an output that it holds is watched.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable, Sequence
+from types import CellType, CodeType, FunctionType, ModuleType
+from typing import Any
+
+import torch
+
+from pullback import contract
+from pullback.call import CallPullback
+from pullback.hosts.base import Operation, Pullback
+from pullback.rule import Rule
+
+_TENSOR = torch.Tensor
+_NONE: dict[str, Any] = {}
+Rebuild = Callable[[Sequence[Any]], Any]
+
+
+class Kept:
+    """The pullback of one call without its tensors."""
+
+    __slots__ = ("_pull", "_rebuild", "_watched", "operation", "quick")
+
+    operation: Operation
+    _pull: Any
+    _rebuild: Rebuild | None
+    _watched: Sequence[tuple[Any, int]]
+    quick: bool  # whether `grad` takes one cotangent and gives one per input, with nothing around it
+
+    def take(self, inputs: Sequence[Any], outputs: list[Any]) -> list[Any]:
+        """Take the tensors out of the pullback: the inputs, and behind them those that `grad` keeps."""
+        pull = self._pull
+        saved = list(inputs)
+        self._rebuild, self._watched, self.quick = None, (), False
+        if type(pull) is CallPullback:
+            call = pull.call
+            rebuild = self._rebuild = _taken(pull.grad, saved, call.rule)
+            if rebuild is not None:
+                self.quick = call.flat and call.output_tree is None and call.count == len(inputs)
+                pull.grad = None  # type: ignore[assignment]
+            pull.tensors = call.tensors = ()
+        elif hasattr(pull, "rebind"):
+            pull.rebind(())
+        for i in range(len(outputs)):
+            output = outputs[i]
+            # Three know it here: the list, this line and the question. Anybody else keeps it for later.
+            if sys.getrefcount(output) > 3 and not any(output is t for t in saved):
+                self._watched = [*self._watched, (output, output._version)]
+                outputs[i] = output.detach()
+                self.quick = False
+        return saved
+
+    def quickly(self, saved: Sequence[Any], cotangent: Any) -> Sequence[Any]:
+        """Run a quick `grad`: what it gives is, nearly always, as it should be."""
+        call = self._pull.call
+        host = call.host
+        grad = self._rebuild(saved)  # type: ignore[misc]
+        returned = host.run(grad, (cotangent,), _NONE, call.rule.where)
+        given = returned if type(returned) is tuple else (returned,)
+        if len(given) == call.count and host.fit(given, saved):
+            return given
+        return contract.settle(returned, call, saved[: call.count], (), grad).inputs
+
+    def refilled(self, saved: Sequence[Any], count: int) -> Pullback:
+        """Give the pullback with its tensors in place."""
+        if self._watched:
+            self._require_unchanged()
+        pull = self._pull
+        if type(pull) is CallPullback:  # a new one: two threads may go through a graph at once
+            grad = pull.grad if self._rebuild is None else self._rebuild(saved)
+            return CallPullback(pull.call, saved[:count], grad, pull.spread, pull.outlines)
+        if hasattr(pull, "rebind"):
+            pull.rebind(saved[:count])
+        return pull
+
+    def release(self) -> None:
+        """Let go of the tensors again."""
+        if hasattr(self._pull, "rebind"):
+            self._pull.rebind(())
+
+    def _require_unchanged(self) -> None:
+        for tensor, version in self._watched:
+            if tensor._version != version:
+                raise RuntimeError(
+                    f"{self.operation.where}: one of the variables needed for gradient computation has been "
+                    "modified by an inplace operation: an output that `grad` keeps, of shape "
+                    f"{tuple(tensor.shape)}, is at version {tensor._version}; expected {version} instead"
+                )
+
+
+# ── closures ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+_SIMPLE = frozenset((int, float, bool, str, type(None), type, ModuleType))
+
+
+def _taken(grad: Any, saved: list[Any], rule: Rule) -> Rebuild | None:
+    """Take a `grad` apart: quickly if all that its cells hold is tensors and constants."""
+    closure = getattr(grad, "__closure__", None)
+    if closure is None or type(grad) is not FunctionType or getattr(rule.function, "__closure__", None):
+        return _Taker(saved, rule.function).function(grad)
+    recipes: list[Any] = []
+    hollow = False
+    for cell in closure:
+        try:
+            content = cell.cell_contents
+        except ValueError:  # not filled
+            content = None
+        if isinstance(content, _TENSOR):
+            hollow = True
+            for i, known in enumerate(saved):
+                if known is content:
+                    recipes.append(i)
+                    break
+            else:
+                recipes.append(len(saved))
+                saved.append(content)
+        elif type(content) in _SIMPLE:
+            recipes.append(cell)
+        else:
+            return _Taker(saved, rule.function).function(grad)
+    return _Closure(grad, recipes) if hollow else None
+
+
+class _Taker:
+    """Take tensors out of values: each method tells how to build a value again from what was saved.
+
+    None stands for a value that holds no tensor, or cannot be looked into.
+    """
+
+    __slots__ = ("around", "body", "inside", "saved")
+
+    def __init__(self, saved: list[Any], body: Any) -> None:
+        self.saved = saved
+        self.body = body
+        self.around = getattr(body, "__closure__", None) or ()  # cells that outlive the call
+        self.inside: list[Any] = []  # the functions that are being taken apart
+
+    def function(self, function: Any) -> Rebuild | None:
+        """Empty the cells of a closure."""
+        if type(function) is not FunctionType:
+            return self.partial(function) if type(function) is functools.partial else None
+        if function.__closure__ is None or any(function is known for known in self.inside):
+            return None
+        self.inside.append(function)
+        recipes: list[Any] = []
+        hollow = False
+        for cell in function.__closure__:
+            recipe = self.cell(cell)
+            hollow = hollow or recipe is not None
+            recipes.append(cell if recipe is None else recipe)
+        self.inside.pop()
+        return _Closure(function, recipes) if hollow else None
+
+    def cell(self, cell: CellType) -> int | Rebuild | None:
+        """Look into one cell."""
+        if self.around and any(cell is outer for outer in self.around):
+            return None
+        try:
+            return self.value(cell.cell_contents)
+        except ValueError:  # not filled: a name that is deleted, or not bound yet
+            return None
+
+    def value(self, value: Any) -> int | Rebuild | None:
+        """Look into a value: the index of a tensor, or how to build it."""
+        if isinstance(value, _TENSOR):
+            for i, known in enumerate(self.saved):
+                if known is value:
+                    return i
+            self.saved.append(value)
+            return len(self.saved) - 1
+        kind = type(value)
+        if kind is tuple or kind is list or kind is dict:
+            return self.container(value)
+        if kind is FunctionType:
+            return self.function(value) if value.__code__ in _codes(_code(self.body)) else None
+        return self.partial(value) if kind is functools.partial else None
+
+    def container(self, container: Any) -> Rebuild | None:
+        """Look into a tuple, a list or a dict."""
+        parts = list(container.values()) if isinstance(container, dict) else list(container)
+        recipes = [self.value(part) for part in parts]
+        if all(recipe is None for recipe in recipes):
+            return None
+        rest = [part if recipe is None else None for part, recipe in zip(parts, recipes)]
+        keys = list(container) if isinstance(container, dict) else None
+        kind = type(container)
+
+        def rebuild(saved: Sequence[Any]) -> Any:
+            built = [
+                part if recipe is None else saved[recipe] if type(recipe) is int else recipe(saved)  # type: ignore[operator]
+                for part, recipe in zip(rest, recipes)
+            ]
+            return kind(built) if keys is None else dict(zip(keys, built))
+
+        return rebuild
+
+    def partial(self, partial: Any) -> Rebuild | None:
+        """Look into the arguments of a partial function."""
+        recipe = self.container((partial.args, partial.keywords))
+        if recipe is None:
+            return None
+        function = partial.func
+
+        def rebuild(saved: Sequence[Any]) -> Any:
+            args, kwargs = recipe(saved)
+            return functools.partial(function, *args, **kwargs)
+
+        return rebuild
+
+
+class _Closure:
+    """A function whose cells are filled from saved tensors."""
+
+    __slots__ = ("made_of", "recipes")
+
+    def __init__(self, function: FunctionType, recipes: list[Any]) -> None:
+        self.recipes = recipes
+        self.made_of = (
+            function.__code__,
+            function.__globals__,
+            function.__name__,
+            function.__defaults__,
+            function.__kwdefaults__,
+        )
+
+    def __call__(self, saved: Sequence[Any]) -> FunctionType:
+        cells = []
+        for recipe in self.recipes:
+            if type(recipe) is int:
+                recipe = CellType(saved[recipe])
+            elif type(recipe) is not CellType:
+                recipe = CellType(recipe(saved))
+            cells.append(recipe)
+        code, space, name, defaults, keywords = self.made_of
+        function = FunctionType(code, space, name, defaults, tuple(cells))
+        if keywords is not None:
+            function.__kwdefaults__ = keywords
+        return function
+
+
+def _code(function: Any) -> CodeType | None:
+    return getattr(function, "__code__", None)
+
+
+@functools.lru_cache(maxsize=4096)
+def _codes(code: CodeType | None) -> frozenset[CodeType]:
+    """List the code inside a body: functions made of it are made for one call, and may be taken apart."""
+    found: set[CodeType] = set()
+    for constant in code.co_consts if code is not None else ():
+        if isinstance(constant, CodeType):
+            found |= {constant} | _codes(constant)
+    return frozenset(found)

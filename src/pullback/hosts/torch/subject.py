@@ -1,0 +1,322 @@
+"""PyTorch callables as subjects of the checker.
+
+A pullback rule, the `apply` of a `torch.autograd.Function`, an operator of `torch.library`, an `nn.Module`, a
+plain function. The parameters of a module are inputs too: they are handed over with each call, and so are
+copies of its buffers, so that the module stays as it was.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch.autograd import forward_ad
+
+from pullback.check.subject import Array, Arrays, Cotangents, Pullback, Subject
+from pullback.hosts import arguments
+from pullback.hosts.adapter import Adapter, How, Run, Vjp, itself
+from pullback.hosts.base import Met
+from pullback.hosts.layers import is_layer
+from pullback.hosts.torch import HOST, bypass, leaves
+from pullback.hosts.torch.export import survives_export
+from pullback.hosts.torch.words import TorchWords
+
+
+def subject(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Subject:
+    """Adapt a PyTorch callable and its example arguments."""
+    return TorchAdapter(function, args, kwargs).subject()
+
+
+class TorchAdapter(Adapter):
+    """Run a callable of PyTorch on arrays."""
+
+    host = HOST
+    words = TorchWords()
+    builtin = ("torch", "keras")
+    slow = frozenset({"torch.compile"})
+
+    @contextlib.contextmanager
+    def surroundings(self) -> Iterator[None]:
+        with torch.enable_grad(), warnings.catch_warnings():
+            # asked of outputs that no gradient reaches, and of functions that are compiled once each
+            warnings.filterwarnings("ignore", module=r"torch\.")
+            yield
+
+    def is_input(self, leaf: Any) -> bool:
+        return arguments.is_array(leaf) or isinstance(leaf, torch.Tensor) or HOST.owns(type(leaf))
+
+    def tensor(self, leaf: Any, name: str = "an output") -> Any:
+        value = getattr(leaf, "value", leaf) if not isinstance(leaf, (torch.Tensor, np.generic)) else leaf
+        if isinstance(value, torch.Tensor):
+            return HOST.tensor(value.detach(), where=self.name, argument=name)
+        return leaves.tensor_of(np.asarray(value)) if arguments.is_array(value) else torch.as_tensor(value)
+
+    def output(self, leaf: Any) -> Any:
+        return leaves.tensor_of(np.asarray(leaf)) if arguments.is_array(leaf) else None
+
+    def array(self, tensor: Any) -> Array:
+        return leaves.array_of(tensor)
+
+    def cast(self, tensor: Any) -> Any:
+        return leaves.precision(self.dtype, tensor)
+
+    def constants(self, arrays: Arrays) -> list[Any]:
+        return [leaves.tensor_of(np.array(a)).to(self.device) for a in arrays]
+
+    def sources(self, inputs: Arrays) -> list[Any]:
+        return self.watched(self.constants(inputs))
+
+    def watched(self, tensors: Sequence[Any]) -> list[Any]:
+        """Mark the differentiable ones."""
+        return [t.requires_grad_(d) for t, d in zip(tensors, self.differentiable)]
+
+    @property
+    def device(self) -> Any:
+        known = [*self.tensors, *self.parameters.values()]
+        return next((t.device for t in known if t.device.type != "cpu"), torch.device("cpu"))
+
+    # ── modules ──────────────────────────────────────────────────────────────────────────────────────────
+
+    def weights(self) -> dict[str, Any]:
+        found = super().weights()
+        if self.variables or not isinstance(self.function, torch.nn.Module):
+            return found
+        if any(isinstance(p, torch.nn.UninitializedParameter) for p in self.function.parameters()):
+            with torch.no_grad():  # a lazy module learns its shapes from a call
+                self.function(*self.arguments.args, **self.arguments.kwargs)
+        return {n: p.detach() for n, p in self.function.named_parameters() if p.requires_grad}
+
+    def bound(self, parameters: Sequence[Any]) -> Callable[..., Any]:
+        module = self.function
+        if self.variables or not isinstance(module, torch.nn.Module):
+            return super().bound(parameters)
+        state = {
+            name: self.cast(value.detach().clone())
+            for name, value in (*module.named_buffers(), *module.named_parameters())
+        }
+        state.update(zip(self.parameters, parameters))
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            return torch.func.functional_call(module, state, args, kwargs)
+
+        return call
+
+    def run(self, how: How = itself) -> Run:
+        run = super().run(how)
+        # A function may work in place on what it is given, but not on a leaf.
+        return lambda sources: run([source.clone() for source in sources])
+
+    # ── derivatives ──────────────────────────────────────────────────────────────────────────────────────
+
+    def vjp(self, run: Run, sources: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
+        return self.gradient(run(sources), self.among(sources), cotangents)
+
+    @staticmethod
+    def gradient(
+        outputs: Sequence[Any], moving: Sequence[Any], cotangents: Sequence[Any], **options: Any
+    ) -> list[Any]:
+        """Pull back through the outputs that are connected at all."""
+        pairs = [(o, c.to(o.device)) for o, c in zip(outputs, cotangents) if o.requires_grad]
+        if not pairs or not moving:
+            return [None] * len(moving)
+        ends, given = zip(*pairs)
+        return list(torch.autograd.grad(ends, moving, given, allow_unused=True, **options))
+
+    def second(
+        self, run: Run, sources: Sequence[Any], cotangents: Sequence[Any], weights: Sequence[Any]
+    ) -> tuple[list[Any], list[Any]]:
+        moving = self.among(sources)
+        cots = [c.requires_grad_() for c in cotangents]
+        grads = self.gradient(run(sources), moving, cots, create_graph=True)
+        _refuse_first_order_only(grads)
+        terms = [
+            torch.real((w.conj() * g.to_dense()).sum()).to(torch.float64)
+            for w, g in zip(weights, grads)
+            if g is not None and w is not None and g.requires_grad
+        ]
+        total = [sum(terms[1:], start=terms[0])] if terms else []
+        found = self.gradient(total, [*moving, *cots], [torch.ones_like(t) for t in total])
+        return found[: len(moving)], found[len(moving) :]
+
+    def jvp(self, run: Run, sources: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:
+        with forward_ad.dual_level():
+            duals = [s if t is None else forward_ad.make_dual(s, t) for s, t in zip(sources, tangents)]
+            return [forward_ad.unpack_dual(o).tangent for o in run(duals)]
+
+    def rows(self, run: Run, sources: Sequence[Any]) -> list[Sequence[Any]]:
+        plain = [s.detach() for s in sources]
+
+        def function(*moving: Any) -> tuple[Any, ...]:
+            rest = iter(moving)
+            return tuple(run([next(rest) if d else s for s, d in zip(plain, self.differentiable)]))
+
+        outputs, pull = torch.func.vjp(function, *self.among(plain))[:2]
+        found: list[Sequence[Any]] = []
+        for k, y in enumerate(outputs):
+            zeros = [torch.zeros_like(o) for o in outputs]
+            basis = torch.eye(y.numel(), dtype=y.dtype, device=y.device).reshape(-1, *y.shape)
+            rows = torch.vmap(lambda c, k=k, zeros=zeros: pull((*zeros[:k], c, *zeros[k + 1 :])))(basis)
+            found.append([g.reshape((*y.shape, *g.shape[1:])) for g in rows])
+        return found
+
+    def compiled(self) -> Mapping[str, tuple[Run, Vjp]]:
+        # The default compiler needs a C++ or Triton toolchain; what a rule can get wrong is the tracing.
+        def how(function: Callable[..., Any]) -> Callable[..., Any]:
+            return torch.compile(function, backend="aot_eager")
+
+        run = self.run(how)
+        return {"torch.compile": (run, lambda sources, cots: self.vjp(run, sources, cots))}
+
+    def sharing(self) -> Pullback:
+        """Give the pullback on the memory of the arrays themselves, where changes in place are seen."""
+
+        run = super().run()
+
+        def pullback(inputs: Arrays, cotangents: Arrays) -> Cotangents:
+            with self.surroundings():
+                sources = self.watched([leaves.tensor_of(a) for a in inputs])
+                given = [leaves.tensor_of(c) for c in cotangents]
+                return self.spread(self.gradient(run(sources), self.among(sources), given))
+
+        return pullback
+
+    # ── what the host can see ────────────────────────────────────────────────────────────────────────────
+
+    def opaque(self) -> bool:
+        """See whether a tensor leaves for NumPy on the way."""
+        sources = self.sources(self.inputs)
+        with self.surroundings(), _leaving() as left:
+            try:
+                outputs = self.run()(sources)
+                self.gradient(outputs, self.among(sources), list(map(torch.ones_like, outputs)))
+            except Exception:  # what cannot be run is not opaque for that reason
+                return False
+        return bool(left)
+
+    def exports(self) -> bool:
+        if self.opaque():
+            return False
+        with self.surroundings():
+            return survives_export(self.run(), self.vjp, self.sources(self.inputs))
+
+    # ── rules ────────────────────────────────────────────────────────────────────────────────────────────
+
+    def bypassed(self) -> contextlib.AbstractContextManager[list[Met]]:
+        return bypass.bypassed()
+
+    def native(self) -> Any:
+        """Give the autograd.Function whose `apply` this is, or the operator; None where it is neither."""
+        owner = getattr(self.function, "__self__", None)
+        if isinstance(owner, type) and issubclass(owner, torch.autograd.Function):
+            return owner
+        return self.function if hasattr(self.function, "_backward_fn") else None
+
+    def definition(self) -> Any:
+        native = self.native()
+        return self.function if native is None else getattr(native, "_init_fn", native)
+
+    def signature(self) -> inspect.Signature | None:
+        native = self.native()
+        if isinstance(self.function, torch.nn.Module) and not is_layer(self.function):
+            return inspect.signature(self.function.forward)
+        if not isinstance(native, type):
+            return super().signature()
+        # `ctx` stands before the arguments in the older style
+        whole = inspect.signature(native.forward)  # type: ignore[attr-defined]
+        skipped = 0 if bypass.has_setup(native) else 1
+        return whole.replace(parameters=list(whole.parameters.values())[skipped:])
+
+    def written_name(self) -> str:
+        native = self.native()
+        return f"{native.__name__}.apply" if isinstance(native, type) else super().written_name()
+
+    def native_pullback(self) -> Callable[..., Any] | None:
+        native = self.native()
+        if isinstance(native, type):
+            return _function_by_hand(native)
+        if native is not None and native._backward_fn is not None:
+            return _operator_by_hand(native)
+        return None
+
+
+def _refuse_first_order_only(gradients: Sequence[Any]) -> None:
+    """Raise what `once_differentiable` put into the graph: asked for some inputs only, PyTorch skips it."""
+    nodes = [g.grad_fn for g in gradients if g is not None]
+    seen: set[Any] = set()
+    while nodes:
+        node = nodes.pop()
+        if node is None or node in seen:
+            continue
+        seen.add(node)
+        if type(node).__name__ == "Error":
+            raise RuntimeError("a function marked with once_differentiable is differentiated twice")
+        nodes += [after for after, _ in node.next_functions]
+
+
+@contextlib.contextmanager
+def _leaving() -> Iterator[list[str]]:
+    """Watch for tensors that become NumPy arrays, in the pullbacks too, where no mode of PyTorch reaches."""
+    left: list[str] = []
+    kept = torch.Tensor.__array__
+
+    def numpy(self: Any, *args: Any, **kwargs: Any) -> Any:
+        left.append("numpy")
+        return torch._C.TensorBase.numpy(self, *args, **kwargs)
+
+    def array(self: Any, *args: Any, **kwargs: Any) -> Any:
+        left.append("__array__")
+        return kept(self, *args, **kwargs)
+
+    kind: Any = torch.Tensor
+    kind.numpy, kind.__array__ = numpy, array
+    try:
+        yield left
+    finally:
+        del kind.numpy
+        kind.__array__ = kept
+
+
+def _function_by_hand(function: Any) -> Callable[..., Any]:
+    def by_hand(args: Sequence[Any], kwargs: dict[str, Any], cotangents: Sequence[Any]) -> Any:
+        bound = inspect.signature(function.forward)
+        if kwargs:
+            args = bound.bind(*args, **kwargs).args
+        context = bypass.Context(args)
+        context.needs_input_grad = tuple(isinstance(x, torch.Tensor) for x in args)
+        with torch.no_grad():
+            outputs = bypass.forward_of(function, args, context)
+            return function.backward(context, *_filled(outputs, cotangents))
+
+    return by_hand
+
+
+def _operator_by_hand(operator: Any) -> Callable[..., Any]:
+    def by_hand(args: Sequence[Any], kwargs: dict[str, Any], cotangents: Sequence[Any]) -> Any:
+        context = bypass.Context(args)
+        context.needs_input_grad = tuple(isinstance(x, torch.Tensor) for x in args)
+        with torch.no_grad():
+            outputs = operator._init_fn(*args, **kwargs)
+            if operator._setup_context_fn is not None:
+                operator._setup_context_fn(ctx=context, inputs=tuple(args), output=outputs)
+            return operator._backward_fn(context, *_filled(outputs, cotangents))
+
+    return by_hand
+
+
+def _filled(outputs: Any, cotangents: Sequence[Any]) -> list[Any]:
+    """Give every output a cotangent: zeros for one that none can flow to."""
+    every = outputs if isinstance(outputs, (tuple, list)) else [outputs]
+    rest = iter(cotangents)
+    return [
+        next(rest)
+        if isinstance(o, torch.Tensor) and HOST.differentiable(o)
+        else torch.zeros_like(o)
+        if isinstance(o, torch.Tensor)
+        else None
+        for o in every
+    ]

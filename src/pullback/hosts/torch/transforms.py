@@ -1,0 +1,121 @@
+"""Under `torch.func` and in forward mode: an operation handed down, one transform at a time.
+
+Each transform takes its wrapping off the tensors, has the operation run by the next one outwards, and adds
+what it is there for. `grad` records a node of its own, which runs the body again at its level. `jvp` computes
+the tangents beside the values with ordinary operations, so that every transform further out sees them; a
+`jvp` method of a `torch.autograd.Function` is not differentiated again, and forward mode over forward mode
+is silently zero there. `vmap` hands down the operation on whole batches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch.autograd import forward_ad
+
+from pullback.hosts.base import Operation
+from pullback.hosts.torch import eager, forward, levels, orders, surroundings
+from pullback.hosts.torch.batched import Batched, whole
+from pullback.hosts.torch.outputs import apart
+
+
+def apply(operation: Operation, tensors: list[Any]) -> list[Any]:
+    """Run an operation so that everybody around it differentiates it by its own pullback."""
+    tensors = [levels.alive(tensor) for tensor in tensors]
+    transform = levels.innermost()
+    if transform is None:
+        return (eager.apply_pushing if levels.carrying(tensors) else eager.apply)(operation, tensors)
+    kind = transform.key()
+    if kind == levels.VMAP:
+        size, level = transform.batch_size(), transform.level()
+        batches = [whole(tensor, level, size) for tensor in tensors]
+        with transform.lower():
+            outputs = apply(Batched(operation, transform.randomness()), batches)
+        return [levels.batch(output, level) for output in outputs]
+    tensors = levels.lift(transform, tensors)
+    if kind == levels.JVP:
+        return _pushed(operation, tensors, transform)
+    if kind != levels.GRAD:
+        raise NotImplementedError(
+            f"{operation.where}: torch.func.{kind.name.lower()} takes no custom gradient"
+        )
+    with levels.single_level():
+        return list(_record(_Level(operation, transform), *tensors))
+
+
+# ── forward mode ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _pushed(operation: Operation, tensors: list[Any], transform: Any) -> list[Any]:
+    """Run an operation on the values, and push the tangents beside it."""
+    pairs = [forward_ad.unpack_dual(tensor) for tensor in tensors]
+    values, tangents = [pair.primal for pair in pairs], [pair.tangent for pair in pairs]
+    state = surroundings.drawn(operation)
+    level = transform.level()
+    with transform.lower():
+        outputs = apply(operation, levels.unwrapped(values, level))
+    outputs = levels.wrapped(outputs, level)
+    if all(tangent is None for tangent in tangents) or not torch._C._is_fwd_grad_enabled():
+        return outputs
+    with surroundings.redrawn(operation, state):
+        pushed = forward.push(operation, values, tangents)
+    return [
+        output if tangent is None else forward_ad.make_dual(output, tangent.to(output.dtype))
+        for output, tangent in zip(apart(outputs, values), pushed)
+    ]
+
+
+# ── reverse mode ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+class _Level:
+    """What the node of one level knows of the call."""
+
+    __slots__ = ("autocast", "operation", "state", "transform")
+
+    def __init__(self, operation: Operation, transform: Any) -> None:
+        self.operation = operation
+        self.transform = transform
+        self.autocast = surroundings.autocast()
+        self.state = surroundings.drawn(operation)
+
+
+class LevelNode(torch.autograd.Function):
+    """The node of one call in the graph of one level."""
+
+    @staticmethod
+    def forward(ctx: Any, at: _Level, *tensors: Any) -> Any:
+        level = at.transform.level()
+        with levels.below(at.transform):
+            outputs = apply(at.operation, levels.unwrapped(list(tensors), level))
+        outputs = levels.wrapped(outputs, level)
+        at.transform = None
+        ctx.at = at
+        ctx.set_materialize_grads(False)
+        ctx.save_for_backward(*tensors)
+        rigid = [y for y in outputs if not (y.dtype.is_floating_point or y.dtype.is_complex)]
+        if rigid:
+            ctx.mark_non_differentiable(*rigid)
+        return tuple(outputs)
+
+    @staticmethod
+    def backward(ctx: Any, *cotangents: Any) -> Any:
+        operation, tensors = ctx.at.operation, list(ctx.saved_tensors)
+        with surroundings.autocast_as(ctx.at.autocast):
+            with surroundings.redrawn(operation, ctx.at.state):
+                pull = operation.forward(tensors)[1]
+            got = pull(cotangents)
+            given = orders.following(operation, tensors, pull.fill(cotangents), got)
+        return None, *given
+
+
+_record = super(torch.autograd.Function, LevelNode).apply
+
+
+def handed(operation: Operation, tensors: Sequence[Any]) -> list[Any]:
+    """Hand a call of the user's down through the transforms."""
+    from pullback.hosts.torch.lifted import lifted
+
+    return apply(*lifted(operation, list(tensors)))

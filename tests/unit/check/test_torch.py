@@ -1,0 +1,174 @@
+"""Checking on PyTorch: functions, operators and modules, and nothing of the program is changed."""
+
+import threading
+
+import numpy as np
+import pytest
+import torch
+
+import pullback as pb
+import pullback.check
+from pullback.hosts.torch.bypass import bypassed
+from pullback.hosts.torch.subject import subject
+
+X = torch.tensor([0.5, -1.0, 2.0])
+QUICK = {"seed": 1, "xla": False, "export": False}
+
+
+class Tripled(torch.autograd.Function):
+    """Give a gradient of 3 where the derivative is 1."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x * 1.0
+
+    @staticmethod
+    def backward(ctx, d):
+        return 3.0 * d
+
+
+kept = Tripled.apply
+
+
+def slope(function):
+    x = X.clone().requires_grad_()
+    return torch.autograd.grad(function(x).sum(), x)[0][0].item()
+
+
+def test_a_function_is_bypassed_wherever_its_apply_is_kept():
+    with bypassed() as met:
+        assert slope(kept) == slope(Tripled.apply) == 1.0
+    assert [m.name for m in met] == ["Tripled", "Tripled"]
+    assert slope(kept) == 3.0
+
+
+@pb.custom_gradient
+def tripled(x):
+    return x * 1.0, lambda dy: 3.0 * dy
+
+
+@pytest.mark.parametrize("rule", [kept, tripled], ids=["PyTorch's", "ours"])
+def test_a_compiled_function_has_its_rule_after_a_check_and_is_bypassed_in_it(rule):
+    function = torch.compile(lambda x: rule(x), backend="aot_eager")
+    assert pb.check(function, X, **QUICK).causes == ["constant-factor"]
+    assert slope(function) == 3.0
+
+
+def test_another_thread_is_not_bypassed():
+    found = []
+    with bypassed():
+        thread = threading.Thread(target=lambda: found.append(slope(kept)))
+        thread.start()
+        thread.join()
+    assert found == [3.0]
+
+
+def test_a_plain_function_can_do_everything():
+    table = pb.check(torch.sin, X, seed=1).capabilities
+    assert set(table.values()) == {"yes"}
+    names = "reverse, second order, forward, torch.compile, vmap, float32, float16, bfloat16, export"
+    assert set(table) == set(names.split(", "))
+
+
+def test_what_a_function_refuses_is_told_from_what_is_wrong():
+    class Sine(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(torch.cos(x))
+            return torch.sin(x)
+
+        @staticmethod
+        @torch.autograd.function.once_differentiable
+        def backward(ctx, d):
+            return d * ctx.saved_tensors[0]
+
+    report = pb.check(Sine.apply, X, **QUICK)
+    assert report.verdict == "right"
+    assert {report.capabilities[k] for k in ("second order", "forward", "vmap")} == {"refused"}
+
+
+def test_a_shape_that_pytorch_mends_is_told_of():
+    class Bias(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, b):
+            return x + b
+
+        @staticmethod
+        def backward(ctx, d):
+            return d, d
+
+    report = pb.check(Bias.apply, torch.ones(4, 3), torch.ones(3), **QUICK)
+    assert report.verdict == "right"
+    (note,) = [f for f in report.findings if f.reason == "mended"]
+    assert note.sentence == (
+        "the gradient of `b` has shape (4, 3), the input (3,): axis 0 was broadcast and must be summed; "
+        "PyTorch sums it in silence"
+    )
+
+
+def test_a_module_stays_as_it_was():
+    module = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.BatchNorm1d(4))
+    before = {name: value.clone() for name, value in module.state_dict().items()}
+    x = torch.randn(5, 3, generator=torch.Generator().manual_seed(0))
+    report = pb.check(module, x, order=1, own_points=False, **QUICK)
+    assert report.verdict == "right"
+    assert all(torch.equal(value, before[name]) for name, value in module.state_dict().items())
+    assert all(p.grad is None for p in module.parameters())
+    assert subject(module, x).names == ("input", "0.weight", "0.bias", "1.weight", "1.bias")
+
+
+def test_the_code_of_a_module_runs():
+    class Scale(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.weight = torch.nn.Parameter(X + 3)
+
+        def forward(self, x):
+            return kept(x) * self.weight
+
+    module = Scale()
+    report = pb.check(module, X, **QUICK)
+    shown = []
+    exec(report.failures[0].reproducer, {"f": module, "print": shown.append})
+    by_x, by_weight = (g.detach().numpy() for g in shown[0])
+    np.testing.assert_allclose(by_x / by_weight, 3 * (X + 3) / X, rtol=1e-5)
+
+
+def test_a_module_is_checked_in_float64():
+    report = pb.check(torch.nn.Linear(3, 2), X[None], probes=["derivative"], seed=1)
+    assert report.oracle == "differences in float64"
+
+
+def test_an_operator_that_only_its_backward_makes_wrong_is_named():
+    @torch.library.custom_op("pullback_tests::half", mutates_args=())
+    def half(x: torch.Tensor) -> torch.Tensor:
+        return x * x
+
+    half.register_autograd(
+        lambda ctx, d: d * ctx.x, setup_context=lambda ctx, inputs, output: setattr(ctx, "x", inputs[0])
+    )
+    assert pb.check(half, X, **QUICK).causes == ["constant-factor"]
+    with bypassed() as met:
+        half(X)
+    assert [m.name for m in met] == ["half"]
+
+
+def test_gradients_are_checked_inside_no_grad_too():
+    with torch.no_grad():
+        assert pb.check(torch.sin, X, **QUICK).verdict == "right"
+
+
+def test_a_function_that_works_in_place_is_checked():
+    x = X.clone()
+    assert pb.check(lambda x: x.mul_(2), x, **QUICK).verdict == "right"
+    assert torch.equal(x, X)
+
+
+def test_a_sparse_tensor_is_refused_by_name():
+    with pytest.raises(pb.errors.UnsupportedInputError, match="`x` is a sparse tensor"):
+        pb.check(lambda x: x, torch.eye(2).to_sparse(), seed=1)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64])
+def test_any_precision_is_checked(dtype):
+    assert pb.check(torch.tanh, X.to(dtype), **QUICK).verdict == "right"

@@ -1,0 +1,189 @@
+"""What may be an argument or an output: arrays, integers, keys, statics, keywords, pytrees, modules."""
+
+import dataclasses
+import functools
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import pullback as pb
+from pullback.errors import HostError, UnsupportedInputError
+
+
+def test_integers_and_statics_need_no_slot_and_no_nondiff_argnums(mode):
+    @pb.custom_gradient
+    def take(x, index, axis=0, *, times=1):
+        def grad(dy):
+            return jnp.zeros_like(x).at[index].add(times * dy)
+
+        return times * jnp.take(x, index, axis=axis), grad
+
+    x, index = jnp.array([1.0, 2.0, 3.0]), jnp.array([0, 2, 2])
+    got = mode(jax.grad(lambda x, i: take(x, index=i, times=5).sum()))(x, index)
+    assert got.tolist() == [5.0, 0.0, 10.0]
+    assert mode(lambda x: jax.jvp(lambda x: take(x, index), (x,), (x,))[1])(x).tolist() == [1.0, 3.0, 3.0]
+    batched = jax.vmap(lambda i: jax.grad(lambda x: take(x, i, axis=0).sum())(x))(index)
+    np.testing.assert_array_equal(batched, np.eye(3)[[0, 2, 2]])
+
+
+def test_an_integer_output_has_no_cotangent_to_give(mode):
+    handed = []
+
+    @pb.custom_gradient
+    def ordered(x):
+        order = jnp.argsort(x)
+
+        def grad(dy, dorder):
+            handed.append(dorder.dtype)
+            return jnp.zeros_like(x).at[order].set(dy)
+
+        return x[order], order, grad
+
+    x, w = jnp.array([3.0, 1.0, 2.0]), jnp.array([1.0, 10.0, 100.0])
+    assert mode(jax.grad(lambda x: (ordered(x)[0] * w).sum()))(x).tolist() == [100.0, 1.0, 10.0]
+    assert all(jnp.issubdtype(dtype, jnp.integer) for dtype in handed)
+    values, order = mode(ordered)(x)
+    assert values.tolist() == [1.0, 2.0, 3.0]
+    assert order.tolist() == [1, 2, 0]
+    assert mode(lambda x: jax.jvp(ordered, (x,), (w,))[1][0])(x).tolist() == [10.0, 100.0, 1.0]
+
+
+def test_a_random_key_is_an_argument_without_a_gradient(mode):
+    @pb.custom_gradient
+    def dropout(x, key):
+        kept = jax.random.bernoulli(key, 0.5, x.shape)
+        return x * kept, lambda dy: dy * kept
+
+    x, key = jnp.arange(1.0, 9.0), jax.random.key(3)
+    kept = jax.random.bernoulli(key, 0.5, x.shape).astype(x.dtype)
+    np.testing.assert_array_equal(mode(jax.grad(lambda x, k: dropout(x, k).sum()))(x, key), kept)
+    np.testing.assert_array_equal(
+        mode(lambda x, k: jax.jvp(lambda x: dropout(x, k), (x,), (x,))[1])(x, key), x * kept
+    )
+    assert not mode(jax.hessian(lambda x: dropout(x, key).sum()))(x).any()
+
+
+def test_unused_outputs_get_zeros_and_none_is_no_gradient(mode):
+    @pb.custom_gradient
+    def two(x, y):
+        return (2 * x, 3 * y), lambda dx, dy: (2 * dx + 0 * dy.sum(), None)
+
+    gx, gy = mode(jax.grad(lambda x, y: two(x, y)[0].sum(), (0, 1)))(jnp.ones(2), jnp.ones(3))
+    assert gx.tolist() == [2.0, 2.0]
+    assert gy.tolist() == [0.0, 0.0, 0.0]
+    _, tangents = mode(lambda x, y: jax.jvp(two, (x, y), (x, y)))(jnp.ones(2), jnp.ones(3))
+    assert tangents[0].tolist() == [2.0, 2.0]
+    assert tangents[1].tolist() == [0.0, 0.0, 0.0]
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass
+class Pair:
+    a: Any
+    b: Any
+    n: int = dataclasses.field(metadata={"static": True}, default=2)
+
+
+def test_a_registered_dataclass_is_a_structure_of_arguments_and_of_cotangents(mode):
+    @pb.custom_gradient
+    def product(pair):
+        return pair.a * pair.b * pair.n, lambda dy: Pair(dy * pair.b * pair.n, None, pair.n)
+
+    got = mode(jax.grad(lambda pair: product(pair).sum()))(Pair(jnp.ones(2), 3 * jnp.ones(2)))
+    assert (got.a.tolist(), got.b.tolist(), got.n) == ([6.0, 6.0], [0.0, 0.0], 2)
+
+
+def test_a_registered_dataclass_is_a_structure_of_outputs(mode):
+    @pb.custom_gradient
+    def spread(x):
+        return Pair(2 * x, 3 * x), lambda d: 2 * d.a + 3 * d.b
+
+    assert mode(jax.grad(lambda x: spread(x).b.sum()))(jnp.ones(2)).tolist() == [3.0, 3.0]
+    assert isinstance(mode(spread)(jnp.ones(2)), Pair)
+
+
+class Scale(eqx.Module):
+    w: jax.Array
+    name: str = eqx.field(static=True)
+    activation: Any = jnp.tanh
+
+
+def test_an_equinox_module_is_an_argument_whose_gradient_is_a_module():
+    @pb.custom_gradient
+    def applied(module, x):
+        def grad(dy):
+            return eqx.tree_at(lambda m: m.w, module, dy * x), dy * module.w
+
+        return module.w * x, grad
+
+    module, x = Scale(jnp.array([2.0, 3.0]), "scale"), jnp.array([5.0, 7.0])
+    for mode in (lambda f: f, eqx.filter_jit):
+        got = mode(eqx.filter_grad(lambda m: applied(m, x).sum()))(module)
+        assert isinstance(got, Scale)
+        assert got.w.tolist() == [5.0, 7.0]
+
+
+def test_numpy_arrays_and_floats_join_their_neighbours():
+    @pb.custom_gradient
+    def product(x, y):
+        return x * y, lambda dy: (dy * y, dy * x)
+
+    y = np.array([2.0, 3.0])
+    got = jax.grad(lambda x: product(x, y).sum())(jnp.ones(2))
+    assert got.tolist() == [2.0, 3.0]
+
+
+def test_what_jax_has_no_arrays_of_is_refused_by_name():
+    @pb.custom_gradient
+    def f(x, words):
+        return x, lambda dy: dy
+
+    with pytest.raises(UnsupportedInputError, match="`words`"):
+        f(jnp.ones(2), np.array(["a", "b"]))
+
+
+def test_two_frameworks_in_one_call_are_refused():
+    import tensorflow as tf
+
+    @pb.custom_gradient
+    def f(x, y):
+        return x, lambda dy: dy
+
+    with pytest.raises(HostError, match="`x` is a JAX tensor and `y` a TensorFlow tensor"):
+        f(jnp.ones(2), tf.ones(2))
+
+
+def test_complex_cotangents_are_those_of_the_documented_convention(mode):
+    seen = []
+
+    @pb.custom_gradient
+    def square(z):
+        def grad(dy):
+            seen.append(dy)
+            return dy * jnp.conj(2 * z)
+
+        return z * z, grad
+
+    @pb.custom_gradient
+    def size(z):
+        return jnp.real(z * jnp.conj(z)), lambda dy: 2 * dy * z
+
+    z = jnp.array([1 + 2j, 3 - 1j])
+    weights = jnp.array([1 - 2j, 0.5 + 1j])
+    for rule, plain in ((square, lambda z: z * z), (size, lambda z: jnp.real(z * jnp.conj(z)))):
+
+        def loss(z, f):
+            return jnp.real(weights * f(z)).sum()
+
+        np.testing.assert_allclose(
+            mode(jax.grad(functools.partial(loss, f=rule)))(z), jax.grad(loss)(z, plain)
+        )
+        pushed = mode(lambda z, rule=rule: jax.jvp(rule, (z,), (weights,))[1])(z)
+        np.testing.assert_allclose(pushed, jax.jvp(plain, (z,), (weights,))[1])
+    seen.clear()  # dL/d conj(y) of L = Re(w·y) is conj(w)
+    jax.grad(lambda z: jnp.real(weights * square(z)).sum())(z)
+    np.testing.assert_allclose(seen[-1], jnp.conj(weights))

@@ -1,0 +1,118 @@
+"""Arrays that reach a body through a closure: lifted, or refused by name when they are differentiated."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import pullback as pb
+from pullback.errors import CapturedTensorError
+
+X = [0.5, -1.5, 2.5]
+
+
+def scaled_by(w):
+    @pb.custom_gradient
+    def scaled(x):
+        return x * w, lambda dy: dy * w
+
+    return scaled
+
+
+def only_in_grad(w):
+    @pb.custom_gradient
+    def scaled(x):
+        return 2 * x, lambda dy: dy * w
+
+    return scaled
+
+
+class Layer:
+    def __init__(self, w):
+        self.w = w
+
+    def __call__(self, x):
+        @pb.custom_gradient
+        def scaled(x):
+            return x * self.w, lambda dy: dy * self.w
+
+        return scaled(x)
+
+
+DIFFERENTIATED = {
+    "eager": jax.grad,
+    "compiled": lambda f: jax.jit(jax.grad(f)),
+    "compiled inside": lambda f: jax.grad(jax.jit(f)),
+    "forward": jax.jacfwd,
+    "batched": lambda f: jax.vmap(jax.grad(f), axis_size=2, in_axes=None),
+}
+
+
+@pytest.mark.parametrize("differentiated", DIFFERENTIATED.values(), ids=DIFFERENTIATED.keys())
+@pytest.mark.parametrize(
+    ("make", "name"), [(scaled_by, "`w`"), (Layer, "`self.w`")], ids=["a closure", "an attribute"]
+)
+def test_a_captured_array_that_is_differentiated_is_refused_by_name(differentiated, make, name):
+    x = jnp.array(X)
+    with pytest.raises(CapturedTensorError) as raised:
+        differentiated(lambda w: make(w)(x * w).sum())(2.0)
+    text = str(raised.value)
+    assert f"the body uses {name}, which is being differentiated and is not an argument" in text
+    assert "its gradient would silently be None" in text
+    assert f"jax.lax.stop_gradient({name.strip('`')}) in the body" in text
+
+
+@pytest.mark.parametrize("differentiated", [jax.grad, lambda f: jax.jit(jax.grad(f))], ids=["eager", "jit"])
+def test_a_captured_array_that_only_grad_uses_is_refused_too(differentiated):
+    with pytest.raises(CapturedTensorError, match="`w`"):
+        differentiated(lambda w: only_in_grad(w)(jnp.array(X) * w).sum())(2.0)
+
+
+def test_arguments_that_are_numbers_hide_no_captured_array():
+    with pytest.raises(CapturedTensorError, match="`w`"):
+        jax.grad(lambda w: scaled_by(w)(jnp.array(X)).sum())(2.0)
+
+
+CONSTANT = {
+    "compiled": lambda make: jax.jit(lambda x, w: jax.grad(lambda x: make(w)(x).sum())(x)),
+    "compiled inside": lambda make: jax.grad(jax.jit(lambda x, w: make(w)(x).sum())),
+    "forward": lambda make: jax.jit(lambda x, w: jax.jvp(make(w), (x,), (jnp.ones_like(x),))[1]),
+    "a batch": lambda make: (
+        lambda x, w: jax.vmap(lambda w: jax.grad(lambda x: make(w)(x).sum())(x))(w[None])[0]
+    ),
+    "a batch inside": lambda make: jax.grad(lambda x, w: jax.vmap(lambda w: make(w)(x).sum())(w[None])[0]),
+    "a loop": lambda make: jax.grad(
+        lambda x, w: jax.lax.scan(lambda c, w: (make(w)(c), None), x, w[None])[0].sum()
+    ),
+    "eager": lambda make: jax.grad(lambda x, w: make(w)(x).sum()),
+}
+
+
+@pytest.mark.parametrize("around", CONSTANT.values(), ids=CONSTANT.keys())
+@pytest.mark.parametrize("make", [scaled_by, only_in_grad, Layer])
+def test_a_captured_constant_of_the_program_is_lifted(around, make):
+    got = around(make)(jnp.array(X), jnp.asarray(3.0))
+    np.testing.assert_allclose(got, [3.0] * 3)
+
+
+@pytest.mark.parametrize("differentiated", [jax.grad, lambda f: jax.jit(jax.grad(f))], ids=["eager", "jit"])
+def test_a_stopped_array_may_be_captured(differentiated):
+    def stopped(w):
+        @pb.custom_gradient
+        def scaled(x):
+            return x * jax.lax.stop_gradient(w), lambda dy: dy * jax.lax.stop_gradient(w)
+
+        return scaled
+
+    x = jnp.array(X)
+    inside = differentiated(lambda w: stopped(w)(x * w).sum())(2.0)
+    outside = differentiated(lambda w: scaled_by(jax.lax.stop_gradient(w))(x * w).sum())(2.0)
+    assert float(inside) == float(outside) == pytest.approx(2 * sum(X))
+
+
+def test_a_gradient_that_is_given_to_a_function_may_close_over_a_constant():
+    def f(x, c):
+        return pb.with_gradient(jnp.tanh, lambda dy, x: dy * c)(x).sum()
+
+    for differentiated in (jax.grad(f), jax.grad(jax.jit(f)), jax.jit(jax.grad(f))):
+        assert differentiated(jnp.array(X), 3.0).tolist() == [3.0, 3.0, 3.0]

@@ -1,0 +1,114 @@
+"""Forward mode: the transpose of a linear pullback, the user's pushforward, or a refusal."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import pullback as pb
+from pullback.errors import CotangentShapeError, ForbiddenGradientError, ForwardModeError
+
+
+def host(dy):
+    return jax.pure_callback(
+        np.asarray, jax.ShapeDtypeStruct(dy.shape, dy.dtype), dy, vmap_method="sequential"
+    )
+
+
+NOT_LINEAR = {
+    "a branch": (lambda dy: jnp.where(dy > 0, dy, 0.0), "not linear in its cotangents"),
+    "a square": (lambda dy: dy * dy, "not linear in its cotangents"),
+    "a constant": (lambda dy: dy + 1.0, "not linear in its cotangents"),
+    "a clip": (lambda dy: jnp.clip(dy, -10.0, 10.0), "not linear in its cotangents"),
+    "a host function": (host, "not known to be linear"),
+}
+
+
+@pytest.mark.parametrize(("grad", "words"), NOT_LINEAR.values(), ids=NOT_LINEAR.keys())
+def test_a_pullback_that_is_not_linear_stays_reverse_only_and_says_so(grad, words, mode):
+    @pb.custom_gradient
+    def f(x):
+        return 2 * x, grad
+
+    x, dy = jnp.array([1.0, -2.0]), jnp.array([3.0, 4.0])
+    _, pull = jax.vjp(f, x)
+    np.testing.assert_allclose(mode(lambda dy: pull(dy)[0])(dy), grad(dy))
+    np.testing.assert_allclose(mode(jax.grad(lambda x: (f(x) * dy).sum()))(x), grad(dy))
+    with pytest.raises(ForwardModeError, match=words) as raised:
+        mode(lambda x: jax.jvp(f, (x,), (x,)))(x)
+    assert "@f.pushforward" in str(raised.value)
+    with pytest.raises(ForwardModeError):
+        jax.linearize(f, x)[1](x)
+
+
+def test_the_refusal_has_the_words_of_every_host():
+    @pb.custom_gradient
+    def f(x):
+        return x, lambda dy: dy * dy
+
+    with pytest.raises(ForwardModeError) as raised:
+        jax.jvp(f, (1.0,), (1.0,))
+    text = str(raised.value)
+    assert "forward mode was asked for, and the pullback is not linear in its cotangents" in text
+    assert "a pullback that is linear in its cotangents, or a pushforward of its own" in text
+    assert "the transpose of a map that is not linear is a wrong number" in text
+
+
+def test_a_pushforward_wins_over_the_transpose(mode):
+    @pb.custom_gradient
+    def f(x, n):
+        return x**n, lambda dy: dy * n * x ** (n - 1)
+
+    @f.pushforward
+    def _(dx, x, n):
+        return 100 * dx * x
+
+    x = jnp.array([1.0, 2.0])
+    np.testing.assert_allclose(mode(lambda x: jax.jvp(lambda x: f(x, 3), (x,), (x,))[1])(x), 100 * x * x)
+    np.testing.assert_allclose(mode(jax.grad(lambda x: f(x, 3).sum()))(x), 3 * x**2)
+    np.testing.assert_allclose(jax.vmap(lambda x: jax.jvp(lambda x: f(x, 3), (x,), (x,))[1])(x), 100 * x * x)
+    # its own derivative is that of the pushforward
+    assert float(jax.jacfwd(jax.jacfwd(lambda x: f(x, 3)))(2.0)) == pytest.approx(100.0)
+
+
+def test_a_pushforward_may_move_some_arguments_only(mode):
+    @pb.custom_gradient
+    def f(x, i, w):
+        return x[i] * w, lambda dy: (jnp.zeros_like(x).at[i].add((dy * w).sum()), None, (dy * x[i]))
+
+    @f.pushforward
+    def _(dx, di, dw, x, i, w):
+        return dx[i] * w + dw * x[i]
+
+    x, i = jnp.array([1.0, 2.0]), jnp.array(1)
+    assert float(mode(lambda w: jax.jvp(lambda w: f(x, i, w), (w,), (w,))[1])(jnp.asarray(3.0))) == 6.0
+
+
+def test_a_pushforward_of_another_shape_is_refused(mode):
+    @pb.custom_gradient
+    def f(x):
+        return 2 * x, lambda dy: 2 * dy
+
+    @f.pushforward
+    def _(dx, x):
+        return dx.sum()
+
+    with pytest.raises(CotangentShapeError, match="pushforward"):
+        mode(lambda x: jax.jvp(f, (x,), (x,)))(jnp.ones(3))
+
+
+def test_a_rule_inside_the_pullback_is_measured_to_be_linear(mode):
+    @pb.custom_gradient
+    def f(x):
+        return 2 * x, lambda dy: pb.scale_gradient(2 * dy, 3.0)
+
+    assert float(mode(lambda x: jax.jvp(f, (x,), (x,))[1])(1.5)) == pytest.approx(9.0)
+
+
+def test_a_derivative_that_nobody_uses_is_not_asked_for():
+    x = jnp.ones(3)
+    for mode in (lambda f: f, jax.jit):
+        got = mode(jax.grad(lambda x: (x * jax.lax.stop_gradient(pb.forbid_gradient(x))).sum()))(x)
+        assert got.tolist() == [1.0, 1.0, 1.0]
+        with pytest.raises(ForbiddenGradientError):
+            mode(jax.grad(lambda x: pb.forbid_gradient(x).sum()))(x)
