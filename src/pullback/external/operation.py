@@ -29,7 +29,7 @@ def run(site: Site, call: Call) -> list[Tensor]:
     values, layout = bare(site, call)
     if not any(map(host.differentiable, values)) or not any(map(host.differentiable, call.tensors)):
         return values
-    return host.apply(Wrapped(site, call, layout), values + call.tensors)
+    return host.apply(Wrapped(site, call, layout), [*values, *call.tensors])
 
 
 def bare(site: Site, call: Call) -> tuple[list[Tensor], Layout]:

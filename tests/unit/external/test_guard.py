@@ -19,7 +19,7 @@ class UnstableError(Exception):
 
 
 def raises(kind, framework, compiled, match="."):
-    """Expect an error; compiled programs of two frameworks have a class of their own for it, with our text."""
+    """Expect an error; compiled, two frameworks have a class of their own for it, with our text."""
     if compiled and framework != "torch":
         return pytest.raises(Exception, match=f"(?s){kind.__name__}.*{match}")
     return pytest.raises(kind, match=match)
