@@ -28,7 +28,7 @@ def pull_flow(back, y, p):
     return dy, np.array([a * y[0], -a * y[0] * y[1], -b * y[1], b * y[0] * y[1]])
 
 
-@pb.external(output=lambda y0: y0)
+@pb.external(output=lambda y0: y0, accuracy=1e-6)  # both directions are solved to a tolerance
 def populations(y0, p):
     """How many there are at the end."""
     return solve_ivp(lambda t, y: flow(y, p), (0, END), y0, **TIGHT).y[:, -1]

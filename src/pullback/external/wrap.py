@@ -39,6 +39,7 @@ def external(
     cache: int = 0,
     nan: str = "error",
     cast: bool = False,
+    accuracy: float | None = None,
     like: Function | None = None,
     differs: str | None = None,
 ) -> Any:
@@ -71,6 +72,8 @@ def external(
         cache: How many results are remembered by the content of the arguments; `f.cache` counts the hits.
         nan: `"error"` or `"allow"`.
         cast: Whether an output of another dtype is cast instead of refused.
+        accuracy: How exact the gradient claims to be, relatively, for the checker: an adjoint that is solved
+            to a tolerance has no more digits than that. Differences claim theirs of themselves.
         like: The function whose derivative the gradient is, when it is not that of the function.
         differs: Why the gradient is another one on purpose.
 
@@ -105,6 +108,7 @@ def external(
     require_number(where, "retries", retries, least=0, fix="retries=2")
     require_number(where, "cache", cache, least=0, fix="cache=16")
     require_number(where, "step", step, least=0, above=True, fix="leave it out, or 1e-4")
+    require_number(where, "accuracy", accuracy, least=0, above=True, fix="leave it out, or 1e-6")
     require_number(where, "timeout", timeout, least=0, above=True, fix="leave it out, or 60.0")
     intent = intent_of(where, like, differs)
     if second is not None and intent.kind == "differs":
@@ -141,7 +145,7 @@ def external(
         intent=held.intent(intent),
         order=held.order,
         source=source_of(function),
-        accuracy=held.accuracy,
+        accuracy=held.accuracy if accuracy is None else accuracy,
     )
     return _decorated(held, rule, intent)
 

@@ -52,7 +52,8 @@ def nonlinear(
     if not all(np.isfinite(g).all() for g in (ga, gb, mixed, zero)):
         return None
     size = float(max(np.abs(ga).max(initial=0), np.abs(gb).max(initial=0)))
-    tolerance = 64 * problem.unit * np.sqrt(problem.y.size) * max(size, 1e-300)
+    rounding = max(64 * problem.unit * np.sqrt(problem.y.size), (settings.rtol or 0.0) / 16)
+    tolerance = rounding * max(size, 1e-300)
     if np.abs(zero).max(initial=0) > tolerance:
         ignored = np.array_equal(ga, gb)
         slug = "upstream-ignored" if ignored else "upstream-additive"
