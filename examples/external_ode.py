@@ -13,7 +13,7 @@ from scipy.integrate import solve_ivp
 import pullback as pb
 
 END = 6.0
-TIGHT = {"rtol": 1e-9, "atol": 1e-11, "method": "DOP853"}
+TIGHT = {"rtol": 1e-10, "atol": 1e-12, "method": "DOP853"}
 
 
 def flow(y, p):
@@ -31,19 +31,22 @@ def pull_flow(back, y, p):
 @pb.external(output=lambda y0: y0, accuracy=1e-6)  # both directions are solved to a tolerance
 def populations(y0, p):
     """How many there are at the end."""
+    if not all(0 < value < 10 for value in (*y0, *p)):
+        raise ValueError("numbers and rates are positive, and not huge")
     return solve_ivp(lambda t, y: flow(y, p), (0, END), y0, **TIGHT).y[:, -1]
 
 
 @populations.pullback
-def adjoint(dy, y0, p, output):
-    """Solve backwards for the state, its adjoint, and the integral."""
+def adjoint(dy, y0, p):
+    """Solve for the state once more, and backwards along it for its adjoint and the integral."""
+    state = solve_ivp(lambda t, y: flow(y, p), (0, END), y0, dense_output=True, **TIGHT).sol
 
     def backwards(t, z):
-        to_y, to_p = pull_flow(z[2:4], z[:2], p)
-        return np.concatenate([flow(z[:2], p), -to_y, -to_p])
+        to_y, to_p = pull_flow(z[:2], state(t), p)
+        return -np.concatenate([to_y, to_p])
 
-    z = solve_ivp(backwards, (END, 0), np.concatenate([output, dy, np.zeros(4)]), **TIGHT).y[:, -1]
-    return z[2:4], z[4:]
+    z = solve_ivp(backwards, (END, 0), np.concatenate([dy, np.zeros(4)]), **TIGHT).y[:, -1]
+    return z[:2], z[2:]
 
 
 if __name__ == "__main__":

@@ -1,5 +1,7 @@
 """The checker judges external rules as any other: right ones pass, wrong ones are named."""
 
+import time
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -51,3 +53,29 @@ def test_second_order_by_differences_passes():
     assert report.verdict == "right"
     assert report.capabilities["second order"] == "yes"
     assert report.capabilities["forward"] == "yes"
+
+
+def test_a_slow_function_is_checked_at_the_given_point_only():
+    calls = []
+
+    def slow(x):
+        calls.append(1)
+        time.sleep(0.11)
+        return x**2
+
+    f = pb.external(slow, output=lambda x: x)
+    f.pullback(lambda dy, x: 2 * x * dy)
+    report = check(f, X, seed=1, export=False, probes=["derivative"])
+    assert report.verdict == "right"
+    assert any("given point only" in finding.sentence for finding in report.findings)
+    assert len(calls) < 80
+
+
+def test_an_adjoint_of_finite_accuracy_claims_no_more():
+    def rough(dy, x):
+        return 2 * x * dy * (1 + 1e-8 * np.sin(1e3 * dy))
+
+    for accuracy, verdict in ((1e-6, "right"), (None, "wrong")):
+        f = pb.external(lambda x: x**2, output=lambda x: x, accuracy=accuracy)
+        f.pullback(rough)
+        assert check(f, X, seed=1, export=False, own_points=False).verdict == verdict
