@@ -18,16 +18,16 @@ import pullback as pb
 
 # Stands for a simulator that somebody else wrote: where does a ball land that is thrown so fast, so steep?
 PROGRAM = """
-import math, sys
-import numpy as np
-speed, angle = np.load(sys.argv[1])
-x, y, dt = 0.0, 0.0, 1e-3
-u, v = speed * math.cos(angle), speed * math.sin(angle)
-while y >= 0:
+import math, struct, sys
+speed, angle = struct.unpack("<2d", open(sys.argv[1], "rb").read()[-16:])
+x, y, u, v, dt = 0.0, 0.0, speed * math.cos(angle), speed * math.sin(angle), 1e-2
+while y >= 0 and x < 1e4:
     drag = 0.02 * math.hypot(u, v)
     u, v, last = u - dt * drag * u, v - dt * (9.81 + drag * v), (x, y)
     x, y = x + dt * u, y + dt * v
-np.save(sys.argv[2], last[0] + (x - last[0]) * last[1] / (last[1] - y))
+landed = last[0] + (x - last[0]) * last[1] / (last[1] - y)
+header = b"{'descr': '<f8', 'fortran_order': False, 'shape': (), }".ljust(117) + b"\\n"
+open(sys.argv[2], "wb").write(b"\\x93NUMPY\\x01\\x00v\\x00" + header + struct.pack("<d", landed))
 """
 
 
@@ -45,7 +45,7 @@ def distance(throw):
     with tempfile.TemporaryDirectory() as folder:
         given, made = Path(folder, "in.npy"), Path(folder, "out.npy")
         np.save(given, throw)
-        subprocess.run([sys.executable, "-c", PROGRAM, given, made], check=True)
+        subprocess.run([sys.executable, "-ISc", PROGRAM, given, made], check=True)
         return np.load(made)
 
 
