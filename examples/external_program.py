@@ -42,6 +42,8 @@ open(sys.argv[2], "wb").write(b"\\x93NUMPY\\x01\\x00v\\x00" + header + struct.pa
 )
 def distance(throw):
     """Run the program."""
+    if not (0 < throw[0] < 100 and 0 < throw[1] < 1.5):
+        raise ValueError("a throw forwards, at less than 100 m/s")
     with tempfile.TemporaryDirectory() as folder:
         given, made = Path(folder, "in.npy"), Path(folder, "out.npy")
         np.save(given, throw)

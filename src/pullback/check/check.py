@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import secrets
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -23,8 +22,6 @@ from pullback.check.shrink import shrunk
 from pullback.check.space import roundoff
 from pullback.check.subject import Subject, counted
 from pullback.errors import DefinitionError, HostError, NoTensorError
-
-SLOW = 0.1  # seconds a call, above which the checker keeps to the point it was given
 
 
 def check(
@@ -85,10 +82,6 @@ def check_subject(given: Subject, settings: Settings) -> Report:
     if settings.rtol is None and given.accuracy is not None:
         settings = replace(settings, rtol=given.accuracy)
     findings: list[Finding] = []
-    if settings.own_points and (seconds := _seconds(given)) > SLOW:
-        settings = replace(settings, own_points=False)
-        text = f"a call takes {seconds:.1f} s: checked at the given point only"
-        findings.append(Finding("derivative", "note", text, reason="slow"))
     for name, module in discovered().items():
         asked = settings.probes is not None and name in settings.probes
         if not asked and (settings.probes is not None or getattr(module, "ON_REQUEST", False)):
@@ -118,21 +111,6 @@ def check_subject(given: Subject, settings: Settings) -> Report:
         forwards=shipped.counter.forwards,
         pullbacks=shipped.counter.pullbacks,
     )
-
-
-def _seconds(subject: Subject) -> float:
-    """Time a call; the first one may compile."""
-    best = np.inf
-    for _ in range(2):
-        start = time.perf_counter()
-        try:
-            subject.forward(subject.inputs)
-        except Exception:  # the probes say so
-            return 0.0
-        best = min(best, time.perf_counter() - start)
-        if best < SLOW:
-            break
-    return float(best)
 
 
 def verdict_of(subject: Subject, findings: list[Finding]) -> Verdict:
