@@ -114,8 +114,9 @@ class External:
     @property
     def accuracy(self) -> float | None:
         """Tell how exact the derivatives claim to be, where differences are among them."""
-        schemes = {scheme.name for scheme in (self.options.scheme, self.options.second) if scheme is not None}
-        return DIFFERENCES if schemes & {"central", "forward"} else None
+        schemes = [s for s in (self.options.scheme, self.options.second) if s and s.name != "complex-step"]
+        coarse = [8 * (s.step if s.name == "forward" else s.step**2) for s in schemes if s.step is not None]
+        return max([DIFFERENCES, *coarse]) if schemes else None
 
     # ── calls ────────────────────────────────────────────────────────────────────────────────────────────
 
