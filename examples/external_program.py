@@ -1,8 +1,7 @@
 """How do I differentiate through a program that reads and writes files?
 
 Write its input as a `.npy` file, run it, read the `.npy` file it leaves behind. Nobody knows its derivative,
-so differences are taken, by name, on two threads at a time. A run that fails is tried once more, and one that
-hangs is given up.
+so differences are taken, by name, on two threads at a time. A run that fails is tried once more.
 """
 
 import subprocess
@@ -39,6 +38,7 @@ open(sys.argv[2], "wb").write(b"\\x93NUMPY\\x01\\x00v\\x00" + header + struct.pa
     timeout=60,
     retries=1,
     cache=64,
+    accuracy=1e-2,  # it takes steps in time, and lands between two of them
 )
 def distance(throw):
     """Run the program."""
