@@ -52,7 +52,7 @@ def both(x):
 
 
 energy = pb.external(lambda x: both(x)[0], output=lambda x: x.replace(shape=()))
-energy.pullback(lambda dy, x: dy * both(x)[1])
+pull = energy.pullback(lambda dy, x: dy * both(x)[1])
 
 
 if __name__ == "__main__":
