@@ -26,6 +26,7 @@ from pullback.rule import Intent, Rule
 if _CHECKING_TYPES:
     from pullback import testing
     from pullback.check.check import check
+    from pullback.external.wrap import external
 
 __version__ = "0.1.0"
 
@@ -39,6 +40,7 @@ __all__ = [
     "elementwise",
     "errors",
     "example",
+    "external",
     "finite_gradient",
     "forbid_gradient",
     "heaviside",
@@ -60,8 +62,9 @@ __all__ = [
 
 
 def __getattr__(name: str) -> _Any:
-    # What only tests and tools need is imported when asked for. `check` is a package that can be called.
-    if name in ("check", "testing"):
+    # What not every program needs is imported when asked for. `check` and `external` are
+    # packages that can be called.
+    if name in ("check", "external", "testing"):
         import importlib
 
         return importlib.import_module(f"pullback.{name}")

@@ -21,10 +21,14 @@
     │   ├── SecondOrderError         refused by `order=1`, or not derivable
     │   ├── ForwardModeError         the pullback is not linear
     │   └── ForbiddenGradientError   refused by `forbid_gradient`
+    │       └── ExternalGradientError    an external function without a gradient, or with one that fails
     ├── WrongGradientError       a check found that a gradient is not what it claims to be
     ├── HostError                a framework that is missing, too old, or mixed with another
     ├── OverrideError            nothing to override, or no operation
     └── ExternalError            a function outside the framework failed, or cannot run there
+        ├── ExternalOutputError      it returned something else than it said, or a NaN
+        ├── ExternalMutationError    it wrote to its arguments
+        └── ExternalTimeoutError     it took too long
 
 One class is one section of `docs/errors.md`; `anchor` names it.
 """
@@ -148,6 +152,10 @@ class ForbiddenGradientError(DerivativeError, RuntimeError):
     """Somebody differentiated what `forbid_gradient` guards."""
 
 
+class ExternalGradientError(ForbiddenGradientError):
+    """An external function was differentiated that has no gradient, or whose scheme cannot give one."""
+
+
 class WrongGradientError(PullbackError, AssertionError):
     """A gradient is not what it claims to be."""
 
@@ -162,3 +170,15 @@ class OverrideError(PullbackError, ValueError):
 
 class ExternalError(PullbackError, RuntimeError):
     """A function that runs outside the framework failed, or cannot run where it was put."""
+
+
+class ExternalOutputError(ExternalError, ValueError):
+    """An external function returned another structure, shape or dtype than it said, or a NaN."""
+
+
+class ExternalMutationError(ExternalError, ValueError):
+    """An external function wrote to its arguments."""
+
+
+class ExternalTimeoutError(ExternalError, TimeoutError):
+    """An external function gave no result within its time."""

@@ -50,6 +50,7 @@ class Rule:
     order: int | None = None
     pushforward: Callable[..., Any] | None = None
     source: str = ""
+    accuracy: float | None = None  # relative, that the gradient claims to have; None: all digits of the dtype
     memo: dict[Any, Any] = field(default_factory=dict, repr=False)  # what hosts have measured of it
 
     @functools.cached_property

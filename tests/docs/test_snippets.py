@@ -18,6 +18,7 @@ import pytest
 
 import pullback
 from pullback import define, elementwise, errors, replace, rule
+from pullback.external import wrap
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -94,7 +95,7 @@ REPLACEMENTS = [
 
 
 @pytest.mark.parametrize(
-    "module", [define, elementwise, errors, rule, *REPLACEMENTS], ids=lambda module: module.__name__
+    "module", [define, elementwise, errors, rule, wrap, *REPLACEMENTS], ids=lambda module: module.__name__
 )
 def test_docstring_examples_hold(module):
     runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)

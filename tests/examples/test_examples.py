@@ -50,6 +50,12 @@ def test_every_question_of_the_users_has_an_example():
     assert {path.stem for path in FILES} >= {
         "domain_adversarial",
         "elementwise_partials",
+        "external_assignment",
+        "external_c_function",
+        "external_dask",
+        "external_heat",
+        "external_ode",
+        "external_program",
         "guided_backpropagation",
         "leaky_relu_gradient",
         "loss_with_its_own_gradient",

@@ -20,6 +20,7 @@ PUBLIC = [
     "elementwise",
     "errors",
     "example",
+    "external",
     "finite_gradient",
     "forbid_gradient",
     "heaviside",

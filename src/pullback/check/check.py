@@ -38,7 +38,8 @@ def check(
 ) -> Report:
     """Check the gradient of any differentiable callable at example arguments.
 
-    `order` is the highest derivative tested; `rtol` loosens what counts as equal; `probes` names the probes
+    `order` is the highest derivative tested; `rtol` loosens what counts as equal, and is what
+    a rule says of its own accuracy if it says anything; `probes` names the probes
     to run, all by default; `own_points=False` keeps to the arguments given; `xla=False` and `export=False`
     leave the slow compilers (XLA, torch.compile) and the export out of the capabilities.
     """
@@ -78,6 +79,8 @@ def check_subject(given: Subject, settings: Settings) -> Report:
     finer = given.astype("float64") if unit > 1e-12 and given.astype else None
     subject = counted(replace(finer, counter=shipped.counter)) if finer else shipped
     settings = replace(settings, shipped=unit)
+    if settings.rtol is None and given.accuracy is not None:
+        settings = replace(settings, rtol=given.accuracy)
     findings: list[Finding] = []
     for name, module in discovered().items():
         asked = settings.probes is not None and name in settings.probes

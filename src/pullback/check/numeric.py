@@ -33,6 +33,7 @@ class Equation:
     reason: str = ""
     # A discrepancy below this may be a value of order one cancelling inside, whose rounding no output shows.
     hidden: float = 0.0
+    size: float = 0.0  # of the cotangent
 
     @property
     def discrepancy(self) -> float:
@@ -93,7 +94,8 @@ def equation(problem: Problem, line: Line, v: Array, g: Array, *, noise: float, 
     # The same holds for the claim, whose rounding the direction multiplies.
     reach = max(32 / ladder_top(problem.unit), 64 * float(np.abs(line.u).max(initial=0.0)))
     hidden = problem.unit * float(np.linalg.norm(v)) * reach
-    return Equation(measured, claimed, found.error + problem.unit * rounding, scale, found.reason, hidden)
+    error = found.error + problem.unit * rounding
+    return Equation(measured, claimed, error, scale, found.reason, hidden, float(np.linalg.norm(v)))
 
 
 def judge(equation: Equation, unit: float, settings: Settings) -> Verdict:
@@ -114,6 +116,9 @@ def judge(equation: Equation, unit: float, settings: Settings) -> Verdict:
             return "undecided"
         if settings.rtol is not None and gap < settings.rtol * equation.scale:
             return "right"
+        # A derivative of zero has no digits to be right in, and a difference is not zero there.
+        if settings.rtol is not None and gap < settings.rtol * equation.size:
+            return "undecided"
         return "wrong"
     if equation.scale == 0 or equation.error <= demanded * equation.scale:
         return "right"
@@ -176,6 +181,8 @@ def derivative_test(
             return edge
         return Outcome("wrong", worst.error / worst.scale, "", worst, v, line.u)
     resolved = [settings.confidence * e.error / e.scale if e.scale else 0.0 for e in equations]
+    if settings.rtol is not None:  # what was let through is no finer than its gap
+        resolved = [max(r, e.discrepancy) for r, e in zip(resolved, equations)]
     if failed_lines == 1 or "undecided" in verdicts:
         bad = [e.reason for e, w in zip(equations, verdicts) if w != "right"] or ["noise"]
         undecided = [r for r, w in zip(resolved, verdicts) if w == "undecided"] or resolved

@@ -59,6 +59,7 @@ class Subject:
     astype: Callable[[str], Subject | None] | None = None
     intent: Intent = EXACT
     order: int | None = None
+    accuracy: float | None = None  # that the gradient claims to have; None: all digits
     is_rule: bool = False
     # A function of the host itself: nobody who checks it can mend it.
     is_builtin: bool = False

@@ -381,6 +381,7 @@ class Adapter(ABC):
             opaque=self.opaque,
             astype=self.astype,
             intent=intent,
+            accuracy=self.rule.accuracy if self.rule is not None else None,
             order=rule.order if rule is not None else None,
             is_rule=bool(met) or rule is not None,
             is_builtin=str(getattr(self.definition(), "__module__", "")).startswith(self.builtin),

@@ -316,6 +316,9 @@ class Host(Protocol):
     def callback(self, foreign: Foreign, tensors: Sequence[Tensor], outputs: Sequence[Spec]) -> list[Tensor]:
         """Run a foreign function as one operation, eagerly, compiled and batched; it has no derivative."""
 
+    def idle(self, tensors: Sequence[Tensor]) -> bool:
+        """Tell quickly whether values are all that is wanted: nobody differentiates, traces or listens."""
+
     def subject(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Make a function and example arguments a subject of the checker."""
 

@@ -11,12 +11,13 @@ from pullback.hosts.base import Operation
 
 
 def second_order(operation: Operation) -> SecondOrderError:
-    """Say that the rule is for first derivatives only."""
+    """Say that the rule is for first derivatives only; an operation may have words of its own for it."""
+    expected, fix = getattr(operation, "last_order", None) or (
+        "first derivatives only: the rule says `order=1`",
+        "remove `order=1` if its second derivative can be derived, or return `dx, gradgrad` from `grad`",
+    )
     error: SecondOrderError = SecondOrderError.about(
-        operation.where,
-        found="a second derivative was asked for",
-        expected="first derivatives only: the rule says `order=1`",
-        fix="remove `order=1` if its second derivative can be derived, or return `dx, gradgrad` from `grad`",
+        operation.where, found="a second derivative was asked for", expected=expected, fix=fix
     )
     return error
 

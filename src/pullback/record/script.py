@@ -42,9 +42,14 @@ def run_script(path: str, arguments: list[str], *, name: str = "__main__") -> st
 
 
 def _joined() -> None:
-    """Wait for the script's threads, as Python does at its end."""
+    """Wait for the script's threads, as Python does at its end.
+
+    The threads of an executor that nobody shut down wait for work until Python itself ends.
+    """
+    pools = sys.modules.get("concurrent.futures.thread")
+    waiting = set(getattr(pools, "_threads_queues", ()))
     for thread in threading.enumerate():
-        if thread is not threading.current_thread() and not thread.daemon:
+        if thread is not threading.current_thread() and not thread.daemon and thread not in waiting:
             thread.join()
 
 

@@ -72,7 +72,7 @@ def _body(f: Function, grad: Function, rule: Rule) -> Function:
         call.statics, _ = contract.tensor_outputs(leaves, call.host, rule, call.tensors)
 
         def pull(*dys: Any, variables: Any = ()) -> Any:
-            given, named = _arguments(grad, call, call.tensors, list(dys), lambda: outputs)
+            given, named = arguments_of(grad, call, call.tensors, list(dys), lambda: outputs)
             returned = call.host.run(grad, given, {**named, "variables": variables}, rule.where)
             return returned if variables else returned[0]
 
@@ -90,12 +90,12 @@ def pulled(
     output: Callable[[], Any],
 ) -> list[Tensor | None]:
     """Run a `grad` that is handed what it names; give one cotangent, or None, per tensor of the call."""
-    args, kwargs = _arguments(grad, call, inputs, list(cotangents), output)
+    args, kwargs = arguments_of(grad, call, inputs, list(cotangents), output)
     returned = call.host.run(grad, args, kwargs, call.where)
     return contract.settle(returned, call, inputs, (), grad).inputs
 
 
-def _arguments(
+def arguments_of(
     grad: Function, call: Call, inputs: Sequence[Tensor], dys: list[Any], output: Callable[[], Any]
 ) -> tuple[list[Any], dict[str, Any]]:
     """Choose what `grad` is called with, by what its signature names."""
@@ -104,14 +104,22 @@ def _arguments(
             call.output_tree.template
         )
         dys = contract.spread_cotangents("each" if each else "whole", call.output_tree, call.statics, dys)
+    return chosen(grad, call, inputs, dys, output)
+
+
+def chosen(
+    grad: Function, call: Call, inputs: Sequence[Tensor], dys: list[Any], output: Callable[[], Any]
+) -> tuple[list[Any], dict[str, Any]]:
+    """Give a function what must come first, and then what its signature names."""
     args, kwargs = call.arguments(inputs)
     known = _by_name(call, args, kwargs)
     takes = _parameters(grad)
     wanted: dict[str, Any] = {}
-    if any(p.name == "output" for p in takes):
+    special = {"output", "variables"} - set(known)  # an argument of that name is meant by it
+    if "output" in special and any(p.name == "output" for p in takes):
         wanted["output"] = output()
     positional = [p for p in takes if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    places = [p for p in positional if p.name not in ("output", "variables")]
+    places = [p for p in positional if p.name not in special]
     wanted |= {p.name: known[p.name] for p in takes if p.kind is p.KEYWORD_ONLY and p.name in known}
     if any(p.kind is p.VAR_POSITIONAL for p in takes):
         return [*dys, *args], wanted | {n: v for n, v in kwargs.items() if n in wanted}

@@ -48,7 +48,8 @@ def probe(subject: Subject, settings: Settings) -> list[Finding]:
         return []
     left, right = float(v @ along), float(g @ u)
     scale = max(float(np.linalg.norm(v * along)), float(np.linalg.norm(g * u)), 1e-300)
-    if abs(left - right) <= 1e3 * problem.unit * np.sqrt(problem.x.size + problem.y.size) * scale:
+    rounding = 1e3 * problem.unit * np.sqrt(problem.x.size + problem.y.size)
+    if abs(left - right) <= max(rounding, settings.rtol or 0.0) * scale:
         return [
             Finding(
                 "forward_mode", "note", "forward mode agrees with reverse mode", where="forward", reason="yes"

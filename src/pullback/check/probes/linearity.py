@@ -19,7 +19,7 @@ def probe(subject: Subject, settings: Settings) -> list[Finding]:
         return []
     try:
         problem = Problem.of(subject)
-        broken = nonlinear(problem, settings.rng(7))
+        broken = nonlinear(problem, settings.rng(7), settings.rtol or 0.0)
     except Exception:  # the contract probe says so
         return []
     if broken is None:
@@ -40,7 +40,7 @@ def probe(subject: Subject, settings: Settings) -> list[Finding]:
 
 
 def nonlinear(
-    problem: Problem, rng: np.random.Generator
+    problem: Problem, rng: np.random.Generator, accuracy: float = 0.0
 ) -> tuple[str, str, np.ndarray[tuple[int], np.dtype[np.float64]]] | None:
     """Say how linearity fails, or None."""
     if not problem.x.size or not np.isfinite(problem.y).all():
@@ -52,7 +52,8 @@ def nonlinear(
     if not all(np.isfinite(g).all() for g in (ga, gb, mixed, zero)):
         return None
     size = float(max(np.abs(ga).max(initial=0), np.abs(gb).max(initial=0)))
-    tolerance = 64 * problem.unit * np.sqrt(problem.y.size) * max(size, 1e-300)
+    rounding = max(64 * problem.unit * np.sqrt(problem.y.size), accuracy / 16)
+    tolerance = rounding * max(size, 1e-300)
     if np.abs(zero).max(initial=0) > tolerance:
         ignored = np.array_equal(ga, gb)
         slug = "upstream-ignored" if ignored else "upstream-additive"

@@ -137,6 +137,9 @@ class JaxHost:
         _, pull = jax.vjp(lambda *xs: list(function(*xs)), *inputs)
         return [self.conjugate(c) for c in pull([self.conjugate(c) for c in cotangents])]
 
+    def idle(self, tensors: Sequence[Any]) -> bool:
+        return self.bypassed is None and not any(isinstance(t, jax.core.Tracer) for t in tensors)
+
     def subject(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         from pullback.hosts.jax.subject import subject
 

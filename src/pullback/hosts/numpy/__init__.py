@@ -83,6 +83,9 @@ class NumPyHost:
 
     # ── what nobody asks of arrays ───────────────────────────────────────────────────────────────────────
 
+    def idle(self, tensors: Sequence[Any]) -> bool:
+        return True
+
     def subject(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         raise _not_differentiated("check")
 

@@ -196,6 +196,14 @@ class TensorFlowHost:
     def callback(self, foreign: Foreign, tensors: Sequence[Any], outputs: Sequence[Spec]) -> list[Any]:
         return callback.callback(foreign, tensors, outputs, recorded=self.recorded)
 
+    def idle(self, tensors: Sequence[Any]) -> bool:
+        return (
+            self.recorded
+            and self.bypassed is None
+            and tf.executing_eagerly()
+            and not recording.could_record()
+        )
+
     def subject(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         from pullback.hosts.tensorflow.subject import subject
 

@@ -150,6 +150,9 @@ class TorchHost:
         pull = torch.func.vjp(lambda *xs: tuple(function(*xs)), *inputs)[1]
         return list(pull(tuple(cotangents)))
 
+    def idle(self, tensors: Sequence[Any]) -> bool:
+        return self.bypassed is None and not torch.compiler.is_compiling() and callback.is_plain(tensors)
+
     def subject(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         from pullback.hosts.torch.subject import subject
 

@@ -37,7 +37,7 @@ _NAMES = [str(dtype).removeprefix("torch.") for dtype in _DTYPES]
 def callback(foreign: Foreign, tensors: Sequence[Any], outputs: Sequence[Spec]) -> list[Any]:
     """Run a foreign function on tensors."""
     tensors = list(tensors)
-    if not torch.compiler.is_compiling() and _is_plain(tensors):
+    if not torch.compiler.is_compiling() and is_plain(tensors):
         return _run(foreign, tensors, outputs, ())
     lengths = [_UNKNOWN if n is None else n for spec in outputs for n in spec.shape or ()]
     ranks = [len(spec.shape or ()) for spec in outputs]
@@ -45,7 +45,7 @@ def callback(foreign: Foreign, tensors: Sequence[Any], outputs: Sequence[Spec]) 
     return list(torch.ops.pullback.foreign(tensors, _token(foreign), [], lengths, ranks, dtypes))
 
 
-def _is_plain(tensors: Sequence[Any]) -> bool:
+def is_plain(tensors: Sequence[Any]) -> bool:
     """Tell whether nobody looks at what is done with these tensors."""
     if torch._C._are_functorch_transforms_active() or torch._C._len_torch_dispatch_stack():
         return False

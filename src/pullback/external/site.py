@@ -1,0 +1,195 @@
+"""A call of an external function, up to the values of its tensors.
+
+Frameworks hand over flat lists of arrays; the user's functions take the arguments they were written for. A
+site knows how one becomes the other, what the call returns, and keeps nothing of the framework: it may live
+as long as a compiled program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pullback import contract, tree
+from pullback.call import Call
+from pullback.errors import ExternalError, PullbackError
+from pullback.external.guard import frozen
+from pullback.external.shapes import ArraySpec, Layout, layout_of, made_up, of_array, of_host
+from pullback.hosts.base import Host, Spec, Tensor
+from pullback.hosts.numpy import HOST as NUMPY
+
+if TYPE_CHECKING:
+    from pullback.external.function import External
+
+Array = np.ndarray[Any, Any]
+
+
+class Site:
+    """Know the statics, the structure and the outputs of a call."""
+
+    def __init__(self, external: External, call: Call) -> None:
+        from pullback.external import foreign
+
+        self.external = external
+        self.rule = call.rule
+        self.flat = call.flat
+        self.slots = call.slots
+        self.keywords = call._keywords
+        self.count = len(call.tensors)
+        self.names = self._names()
+        self.key: Any = None  # of the statics, for the cache; None where they cannot be compared
+        self.layouts: dict[Any, Layout] = {}
+        self.promises: dict[
+            Any, tuple[Layout, list[Spec]]
+        ] = {}  # the same, by what a host shows of its tensors
+        self.routines: dict[str, Any] = {}
+        self.forward = foreign.Forward(self)
+
+    def _names(self) -> list[str]:
+        names = [""] * self.count
+        for slot in self.slots:
+            for place in slot.places:
+                if place is not None:
+                    names[place] = slot.name
+        return names
+
+    def bound(self, arrays: Sequence[Any], layout: Layout | None = None) -> Call:
+        """Give the call with NumPy arrays in the places of its tensors."""
+        call: Call = Call.__new__(Call)
+        call.rule = self.rule
+        call.symbolic = False
+        call.flat = self.flat
+        call.host = NUMPY
+        call.tensors = list(arrays)
+        call._slots = self.slots
+        call._keywords = self.keywords
+        if layout is not None:
+            outline(call, layout)
+        return call
+
+    def named(self, arrays: Sequence[Any]) -> dict[str, Any]:
+        """Give all arguments by their names."""
+        return {slot.name: Call._value(slot, arrays) for slot in self.slots}
+
+    # ── outputs ──────────────────────────────────────────────────────────────────────────────────────────
+
+    def layout(self, specs: Sequence[Any]) -> Layout | None:
+        """Give what the function returns for arguments of such shapes and dtypes, if that is known."""
+        key = tuple([(spec.shape, spec.dtype) for spec in specs])
+        found = self.layouts.get(key)
+        if found is None and self.external.output is not None:
+            specs = [ArraySpec(spec.shape, spec.dtype) for spec in specs]
+            arguments = self.bound(specs).arguments(specs)
+            found = layout_of(self.external.output, arguments, self.named(specs), self.rule.where)
+            self.layouts[key] = found
+        return found
+
+    def learn(self, arrays: Sequence[Array], returned: Any) -> Layout:
+        """Remember what the function returned for such arguments."""
+        leaves, structure = tree.flatten(returned)
+        # a number takes the dtype that the arguments have
+        specs = tuple(
+            of_array(leaf if isinstance(leaf, np.ndarray) else np.asarray(leaf, _dtype(leaf, arrays)))
+            for leaf in leaves
+        )
+        layout = Layout(structure, specs)
+        self.layouts[tuple((a.shape, a.dtype) for a in arrays)] = layout
+        return layout
+
+    def promised(self, host: Host, tensors: Sequence[Tensor]) -> Promised:
+        """Promise the specs of the outputs, found out when somebody looks at them."""
+        return Promised(self, host, tensors)
+
+    def find(self, host: Host, tensors: Sequence[Tensor]) -> Layout:
+        """Find out what the function returns, by running it if nothing else tells."""
+        specs = [of_host(host.spec(tensor)) for tensor in tensors]
+        found = self.layout(specs)
+        if found is None:
+            values = _values(tensors)
+            if values is not None:  # this run is the call
+                self.forward.ahead([frozen(value) for value in values])
+            else:
+                self._try(specs)
+            found = self.layout(specs)
+            assert found is not None
+        return found
+
+    def _try(self, specs: Sequence[ArraySpec]) -> None:
+        """Run the function at made-up numbers, to see what it returns."""
+        arrays = made_up(specs)
+        if arrays is None:
+            raise self._unknown(f"an argument is {next(s for s in specs if s.size is None)}")
+        try:
+            self.forward([frozen(array) for array in arrays])
+        except PullbackError as error:
+            raise self._unknown(f"it was tried at made-up numbers, and failed: {error}") from error
+
+    def _unknown(self, found: str) -> ExternalError:
+        error: ExternalError = ExternalError.about(
+            self.rule.where,
+            found=f"the shape of its output is not known: {found}",
+            expected="output=, which tells shape and dtype without running it",
+            why="a compiled program must know its tensors before there are values",
+            fix=f"@pb.external(output=lambda {', '.join(self.rule.signature.parameters)}: "
+            f"{next(iter(self.rule.signature.parameters), 'x')})",
+        )
+        return error
+
+
+class Promised(Sequence[Spec]):
+    """The specs of the outputs of a call, found out when somebody looks at them.
+
+    A framework that runs the function at once looks only when there are results: then nothing is tried.
+    """
+
+    def __init__(self, site: Site, host: Host, tensors: Sequence[Tensor]) -> None:
+        self.site = site
+        self.host = host
+        self.tensors = tensors
+        self._known: tuple[Layout, list[Spec]] | None = None
+
+    def _found(self) -> tuple[Layout, list[Spec]]:
+        if self._known is None:
+            # A host's own shapes and dtypes are read faster than its specs are made.
+            key = (self.host.name, *((t.shape, t.dtype) for t in self.tensors))
+            known = self.site.promises.get(key)
+            if known is None:
+                layout = self.site.find(self.host, self.tensors)
+                known = self.site.promises[key] = layout, layout.promised
+            self._known = known
+        return self._known
+
+    @property
+    def layout(self) -> Layout:
+        """The structure of the outputs."""
+        return self._found()[0]
+
+    def __len__(self) -> int:
+        return len(self._found()[1])
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._found()[1][index]
+
+    def __iter__(self) -> Iterator[Spec]:
+        return iter(self._found()[1])
+
+
+def outline(call: Call, layout: Layout) -> None:
+    """Tell a call the structure of its outputs."""
+    call.output_tree = layout.tree
+    call.statics = [contract.TENSOR] * len(layout.specs)
+
+
+def _values(tensors: Sequence[Tensor]) -> list[Array] | None:
+    """Give the values of tensors, or None where a program is being traced and there are none."""
+    try:
+        return [np.asarray(tensor) for tensor in tensors]
+    except Exception:  # each framework has its own way to say that a tensor has no value
+        return None
+
+
+def _dtype(leaf: Any, arrays: Sequence[Array]) -> np.dtype[Any] | None:
+    floats = [a.dtype for a in arrays if a.dtype.kind == "f"]
+    return floats[0] if type(leaf) is float and floats else None
