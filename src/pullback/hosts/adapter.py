@@ -321,11 +321,14 @@ class Adapter(ABC):
         if isinstance(given, dict):  # by the names of the arguments
             return [given.get(name) for name in names]
         flat = list(given) if isinstance(given, (list, tuple)) else [given]
-        if len(flat) == len(self.arguments.leaves):
-            flat = [flat[i] for i in self.arguments.slots]
-        if len(flat) != len(names):
+        slots = self.arguments.slots
+        order = self.arguments.ordered(self.signature())
+        if len(flat) != len(order):  # one per leaf, or one per input
+            order = [leaf for leaf in order if leaf in slots]
+        if len(flat) != len(order):
             raise ValueError("the cotangents cannot be matched to the inputs")
-        return flat
+        by_leaf = dict(zip(order, flat))
+        return [by_leaf[slot] for slot in slots]
 
     # ── the subject ──────────────────────────────────────────────────────────────────────────────────────
 

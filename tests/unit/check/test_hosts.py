@@ -168,3 +168,19 @@ def test_the_weights_of_a_keras_layer_are_inputs_on_every_backend(backend):
         check=False,
     )
     assert done.stdout.strip() == "['constant-factor'] True [[1.0, 1.0, 1.0]]", done.stderr[-2000:]
+
+
+def test_arguments_by_keyword_are_matched_in_the_order_of_the_signature(tensor):
+    @pb.custom_gradient
+    def affine(x, weight, bias):
+        def grad(dy):
+            return dy * weight, pb.unbroadcast(dy * x, like=weight), pb.unbroadcast(dy, like=bias)
+
+        return x * weight + bias, grad
+
+    x, weight, bias = tensor([[1.0, 2.0], [3.0, 4.0]]), tensor([2.0, 0.5]), tensor([0.1, 0.3])
+    report = pb.check(
+        affine, weight=weight, x=x, bias=bias, seed=1, probes=["contract", "used", "derivative"]
+    )
+    assert report.verdict == "right"
+    assert not [finding for finding in report.findings if finding.verdict == "wrong" or finding.cause]
