@@ -51,8 +51,16 @@ def both(x):
     return library().energy(x.size, np.ascontiguousarray(x), gradient), gradient
 
 
-energy = pb.external(lambda x: both(x)[0], output=lambda x: x.replace(shape=()))
-pull = energy.pullback(lambda dy, x: dy * both(x)[1])
+@pb.external(output=lambda x: x.replace(shape=()))
+def energy(x):
+    """How strongly charges on a line repel each other."""
+    return both(x)[0]
+
+
+@energy.pullback
+def forces(dy, x):
+    """What C has computed beside it."""
+    return dy * both(x)[1]
 
 
 if __name__ == "__main__":

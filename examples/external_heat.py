@@ -25,6 +25,7 @@ def factorised(k):
     return splu((D.T @ sparse.diags(k) @ D).tocsc())
 
 
+@pb.example(np.linspace(0.5, 1.5, CELLS))
 @pb.external(output=lambda k: k.replace(shape=SOURCES.shape))
 def temperature(k):
     """Temperatures at the nodes, a column for each source."""

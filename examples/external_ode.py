@@ -28,7 +28,8 @@ def pull_flow(back, y, p):
     return dy, np.array([a * y[0], -a * y[0] * y[1], -b * y[1], b * y[0] * y[1]])
 
 
-@pb.external(output=lambda y0: y0, accuracy=1e-6)  # both directions are solved to a tolerance
+@pb.example(np.array([1.0, 0.5]), np.array([1.1, 0.4, 0.4, 0.1]))
+@pb.external(output=lambda y0: y0, cast=True, accuracy=1e-6)  # both directions are solved to a tolerance
 def populations(y0, p):
     """How many there are at the end."""
     if not all(0 < value < 10 for value in (*y0, *p)):

@@ -174,22 +174,24 @@ def default(function: Any) -> Host:
 
 
 def among(values: Iterable[Any], function: Any, where: str) -> Host:
-    """Find the host that differentiates a function: that of the first tensor among its arguments."""
+    """Find the host that differentiates a function: that of the first tensor among its arguments.
+
+    With NumPy arrays alone it is the framework that the function names; one that names none runs on any.
+    """
     for value in values:
         found = role(type(value))
         if not isinstance(found, Role):
             return found
-    hosts = loaded()
-    named = naming([function])
-    if named is None and len(hosts) != 1:
-        names = ", ".join(h.name for h in hosts)
+    candidates = [naming([function]), *loaded()]
+    chosen = next((host for host in candidates if host is not None), None)
+    if chosen is None:
         raise HostError.about(
             where,
-            found=f"the arguments are NumPy arrays or numbers, and {names or 'no framework'} is imported",
+            found="the arguments are NumPy arrays or numbers, and no framework is imported",
             expected="a tensor of the framework that differentiates it",
             fix=" or ".join(f"{framework.tensor}(x)" for framework in SUPPORTED.values()),
         )
-    return named or hosts[0]
+    return chosen
 
 
 def of(value: Any) -> Host:
