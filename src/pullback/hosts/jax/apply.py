@@ -22,9 +22,10 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 from jax.core import Tracer, eval_jaxpr
+from jax.interpreters.partial_eval import DynamicJaxprTracer
 
 from pullback.hosts.base import Operation, Pullback
-from pullback.hosts.jax import called, captures, forward, order, owned, pushed, varying
+from pullback.hosts.jax import called, captures, forward, order, owned, pushed, tracing, varying
 from pullback.hosts.jax.pushed import Derivative
 
 _freezing: contextvars.ContextVar[frozenset[int]] = contextvars.ContextVar("freezing", default=frozenset())
@@ -51,19 +52,27 @@ def apply(operation: Operation, tensors: list[Any]) -> list[Any]:
         return _frozen(operation, tensors) if any(map(is_traced, outputs)) else outputs
     if captures.named(operation):
         return _frozen(operation, varying.aligned(tensors))
-    differentiated = [tensor.primal for tensor in traced if hasattr(tensor, "primal")]
-    if len(differentiated) == len(traced) and not any(map(is_traced, differentiated)):
-        try:
-            return _call(operation, tensors)
-        except jax.errors.UnexpectedTracerError:  # the body reached a traced array
-            return _frozen(operation, tensors)
-    tensors = varying.aligned(tensors)
-    if len(differentiated) == len(traced):  # the rule is asked at once, and the body for its values never
-        return _call(operation, tensors)
-    values = jax.make_jaxpr(_outputs_of(operation))(*tensors)
-    if any(map(is_traced, values.consts)):
+    values = None
+    if not all(map(_differentiated_number, traced)):
+        tensors = varying.aligned(tensors)
+        if not all(map(_asks_at_once, traced)):
+            values = tracing.trace(_outputs_of(operation), list(map(jax.typeof, tensors)), operation.name)
+            if any(map(is_traced, values.consts)):
+                return _frozen(operation, tensors)
+    # A derivative asks the rule, and the body for its values never; a `jit` has `called` trace them.
+    try:
+        return _call(operation, tensors, values)
+    except jax.errors.UnexpectedTracerError:  # the body reached a traced array
         return _frozen(operation, tensors)
-    return _call(operation, tensors, values)
+
+
+def _differentiated_number(tensor: Tracer) -> bool:
+    return not isinstance(getattr(tensor, "primal", tensor), Tracer)
+
+
+def _asks_at_once(tensor: Tracer) -> bool:
+    """Tell whether a value is being differentiated or compiled, and not taken apart on the way there."""
+    return isinstance(tensor, DynamicJaxprTracer) or hasattr(tensor, "primal")
 
 
 def _outputs_of(operation: Operation) -> Callable[..., list[Any]]:
@@ -116,7 +125,7 @@ def _traced(
         return [got[i] for i in places]
 
     try:
-        closed = jax.make_jaxpr(trace)(*derivative.outputs)
+        closed = tracing.trace(trace, derivative.outputs, f"{operation.name}_grad")
     except Exception as error:  # said to whoever pulls: JAX asks for derivatives that nobody uses
         refuse = _refuse(error)
         return kept, dataclasses.replace(derivative, pull=refuse, push=derivative.push or refuse)
@@ -184,14 +193,14 @@ def _frozen(operation: Operation, tensors: list[Any]) -> list[Any]:
         return _call(operation, tensors)
     found: list[_Run] = []
 
-    def trace(*tensors: Any) -> tuple[list[Any], list[Any]]:
+    def trace(*tensors: Any) -> list[Any]:
         outputs, pull = operation.forward(list(tensors))
         found[:] = [_Run(outputs, *_traced(operation, list(tensors), outputs, pull))]
-        return outputs, found[0].residuals
+        return [*outputs, *found[0].residuals]
 
     token = _freezing.set(frozen | {identity})
     try:
-        closed = jax.make_jaxpr(trace)(*tensors)
+        closed = tracing.trace(trace, list(map(jax.typeof, tensors)), operation.name)
     finally:
         _freezing.reset(token)
     (traced,) = found
