@@ -6,8 +6,8 @@ closes over, the residuals, to the primitive of `pushed.py`. Three ways lead the
 eager    the primals are numbers. The pullback keeps what it closes over, and nothing is traced.
 traced   the pullback is traced to a jaxpr, so that its residuals are values that JAX sees: it may put
          them through a loop, or differentiate them.
-frozen   the body closes over a traced array. Body and pullback are traced at once, while that array lives,
-         and it becomes an input.
+frozen   body and pullback are traced at once, and a traced array that they close over becomes an input,
+         while it lives. So is every call that is differentiated in a program: one trace does for both.
 
 Invariant: outputs depend on the inputs by the rule at every order, and residuals by the body.
 """
@@ -22,7 +22,6 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 from jax.core import Tracer, eval_jaxpr
-from jax.interpreters.partial_eval import DynamicJaxprTracer
 
 from pullback.hosts.base import Operation, Pullback
 from pullback.hosts.jax import called, captures, forward, order, owned, pushed, tracing, varying
@@ -52,27 +51,30 @@ def apply(operation: Operation, tensors: list[Any]) -> list[Any]:
         return _frozen(operation, tensors) if any(map(is_traced, outputs)) else outputs
     if captures.named(operation):
         return _frozen(operation, varying.aligned(tensors))
-    values = None
-    if not all(map(_differentiated_number, traced)):
-        tensors = varying.aligned(tensors)
-        if not all(map(_asks_at_once, traced)):
-            values = tracing.trace(_outputs_of(operation), list(map(jax.typeof, tensors)), operation.name)
-            if any(map(is_traced, values.consts)):
-                return _frozen(operation, tensors)
-    # A derivative asks the rule, and the body for its values never; a `jit` has `called` trace them.
-    try:
-        return _call(operation, tensors, values)
-    except jax.errors.UnexpectedTracerError:  # the body reached a traced array
+    differentiated = [tensor for tensor in traced if hasattr(tensor, "primal")]
+    if len(differentiated) == len(traced) and not any(map(is_traced, map(_innermost, traced))):
+        try:
+            return _call(operation, tensors)
+        except jax.errors.UnexpectedTracerError:  # the body reached a traced array
+            return _frozen(operation, tensors)
+    tensors = varying.aligned(tensors)
+    if differentiated:  # the rule is asked at once
         return _frozen(operation, tensors)
+    values = tracing.trace(_outputs_of(operation), list(map(jax.typeof, tensors)), operation.name)
+    if any(map(is_traced, values.consts)):
+        return _frozen(operation, tensors)
+    return _call(operation, tensors, values)
 
 
-def _differentiated_number(tensor: Tracer) -> bool:
-    return not isinstance(getattr(tensor, "primal", tensor), Tracer)
-
-
-def _asks_at_once(tensor: Tracer) -> bool:
-    """Tell whether a value is being differentiated or compiled, and not taken apart on the way there."""
-    return isinstance(tensor, DynamicJaxprTracer) or hasattr(tensor, "primal")
+def _innermost(tensor: Any) -> Any:
+    """Give what is left of a value when derivatives and batches that are under way are put aside."""
+    while True:
+        if hasattr(tensor, "primal"):
+            tensor = tensor.primal
+        elif hasattr(tensor, "batch_dim"):
+            tensor = tensor.val
+        else:
+            return tensor
 
 
 def _outputs_of(operation: Operation) -> Callable[..., list[Any]]:
@@ -183,7 +185,7 @@ def _conjugate(x: Any) -> Any:
     return jnp.conj(x) if x.dtype.kind == "c" else x
 
 
-# ── bodies that close over traced arrays ─────────────────────────────────────────────────────────────────
+# ── body and pullback at once ────────────────────────────────────────────────────────────────────────────
 
 
 def _frozen(operation: Operation, tensors: list[Any]) -> list[Any]:
@@ -192,15 +194,19 @@ def _frozen(operation: Operation, tensors: list[Any]) -> list[Any]:
     if identity in frozen:  # a `grad` that calls its own rule
         return _call(operation, tensors)
     found: list[_Run] = []
+    unknown = [i for i, tensor in enumerate(tensors) if isinstance(tensor, Tracer)]
 
-    def trace(*tensors: Any) -> list[Any]:
-        outputs, pull = operation.forward(list(tensors))
-        found[:] = [_Run(outputs, *_traced(operation, list(tensors), outputs, pull))]
+    def trace(*given: Any) -> list[Any]:
+        full = list(tensors)
+        for i, tensor in zip(unknown, given):
+            full[i] = tensor
+        outputs, pull = operation.forward(full)
+        found[:] = [_Run(outputs, *_traced(operation, full, outputs, pull))]
         return [*outputs, *found[0].residuals]
 
     token = _freezing.set(frozen | {identity})
     try:
-        closed = tracing.trace(trace, list(map(jax.typeof, tensors)), operation.name)
+        closed = tracing.trace(trace, [jax.typeof(tensors[i]) for i in unknown], operation.name)
     finally:
         _freezing.reset(token)
     (traced,) = found
@@ -214,7 +220,7 @@ def _frozen(operation: Operation, tensors: list[Any]) -> list[Any]:
         consts = list(constants)
         for place, operand in zip(places, operands[inputs:]):
             consts[place] = operand
-        evaluated: list[Any] = eval_jaxpr(closed.jaxpr, consts, *operands[:inputs])
+        evaluated: list[Any] = eval_jaxpr(closed.jaxpr, consts, *(operands[i] for i in unknown))
         return evaluated
 
     def values(*operands: Any) -> list[Any]:

@@ -1,8 +1,8 @@
 """Tracing a function to a jaxpr, in the middle of whatever JAX traces.
 
-`jax.make_jaxpr` does the same by way of a `jax.jit`, whose parsing of arguments and keys of caches cost several
-times what a short body or `grad` takes to trace; and there is nothing to find in a cache, as each call of a
-rule closes over its own arrays.
+`jax.make_jaxpr` does the same by way of a `jax.jit`, which takes longer to read its arguments and to make
+keys for its caches than a short body or `grad` takes to trace. There is nothing to find in those caches: each
+call of a rule closes over its own arrays.
 """
 
 from __future__ import annotations
