@@ -124,7 +124,8 @@ def intent_of(where: str, like: Function | None, differs: str | None) -> Intent:
 
 
 def _apply(call: Call) -> list[Any]:
-    return call.host.apply(call, list(call.tensors))
+    tensors, call.tensors = list(call.tensors), ()  # what a host keeps of a call is the host's affair
+    return call.host.apply(call, tensors)
 
 
 def function_of(rule: Rule, apply: Callable[[Call], list[Any]] = _apply) -> Function:
