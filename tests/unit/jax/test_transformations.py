@@ -152,3 +152,23 @@ def test_a_branch_on_an_array_that_is_known_works_in_a_batch():
     known = jnp.asarray(3)
     got = jax.vmap(jax.grad(lambda x: power(x, known)))(jnp.array([1.0, 2.0]))
     np.testing.assert_allclose(got, [3.0, 12.0])
+
+
+@pytest.mark.parametrize("order", [1, 2])
+def test_a_trace_leaves_nothing_of_itself_behind(order):
+    @pb.custom_gradient
+    def sine(x):
+        return jnp.sin(x), lambda dy: dy * jnp.cos(x)
+
+    f = functools.reduce(lambda f, _: jax.grad(f), range(order), sine)
+    with jax.checking_leaks():
+        assert float(jax.jit(f)(0.5)) == pytest.approx(float([jnp.cos(0.5), -jnp.sin(0.5)][order - 1]))
+
+
+def test_the_checks_that_jax_makes_of_itself_hold():
+    @pb.custom_gradient
+    def product(x, y):
+        return x * y, lambda dz: (dz * y, dz * x)
+
+    with jax.enable_checks(True):
+        assert float(jax.jit(jax.grad(product))(2.0, 3.0)) == 3.0

@@ -132,13 +132,15 @@ def _traced(
         refuse = _refuse(error)
         return kept, dataclasses.replace(derivative, pull=refuse, push=derivative.push or refuse)
 
+    count, skipped, jaxpr = len(tensors), len(kept), closed.jaxpr  # `pulled` keeps no traced array alive
+
     def pulled(residuals: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
-        results: list[Any] = [None] * len(tensors)
-        for i, result in zip(places, eval_jaxpr(closed.jaxpr, residuals[len(kept) :], *cotangents)):
+        results: list[Any] = [None] * count
+        for i, result in zip(places, eval_jaxpr(jaxpr, residuals[skipped:], *cotangents)):
             results[i] = result
         return results
 
-    return [*kept, *closed.consts], dataclasses.replace(derivative, pull=pulled, jaxpr=closed.jaxpr)
+    return [*kept, *closed.consts], dataclasses.replace(derivative, pull=pulled, jaxpr=jaxpr)
 
 
 def _refuse(error: Exception) -> Callable[..., Any]:
@@ -193,7 +195,7 @@ def _frozen(operation: Operation, tensors: list[Any]) -> list[Any]:
     identity, frozen = id(operation.identity), _freezing.get()
     if identity in frozen:  # a `grad` that calls its own rule
         return _call(operation, tensors)
-    found: list[_Run] = []
+    found: list[tuple[int, Derivative]] = []
     unknown = [i for i, tensor in enumerate(tensors) if isinstance(tensor, Tracer)]
 
     def trace(*given: Any) -> list[Any]:
@@ -201,18 +203,19 @@ def _frozen(operation: Operation, tensors: list[Any]) -> list[Any]:
         for i, tensor in zip(unknown, given):
             full[i] = tensor
         outputs, pull = operation.forward(full)
-        found[:] = [_Run(outputs, *_traced(operation, full, outputs, pull))]
-        return [*outputs, *found[0].residuals]
+        residuals, derivative = _traced(operation, full, outputs, pull)
+        found[:] = [(len(outputs), derivative)]
+        return [*outputs, *residuals]
 
     token = _freezing.set(frozen | {identity})
     try:
         closed = tracing.trace(trace, [jax.typeof(tensors[i]) for i in unknown], operation.name)
     finally:
         _freezing.reset(token)
-    (traced,) = found
-    count, inputs = len(traced.outputs), len(tensors)
+    jaxpr, inputs = closed.jaxpr, len(tensors)  # what follows keeps no traced array alive
+    ((count, derivative),) = found
     places = [i for i, const in enumerate(closed.consts) if isinstance(const, Tracer)]
-    stopped = [captures.is_stopped(closed.jaxpr, i, count, traced.derivative.jaxpr) for i in places]
+    stopped = [captures.is_stopped(jaxpr, i, count, derivative.jaxpr) for i in places]
     names = [captures.name_of(operation, closed.consts[i]) for i in places]
     constants = [None if isinstance(const, Tracer) else const for const in closed.consts]
 
@@ -220,7 +223,7 @@ def _frozen(operation: Operation, tensors: list[Any]) -> list[Any]:
         consts = list(constants)
         for place, operand in zip(places, operands[inputs:]):
             consts[place] = operand
-        evaluated: list[Any] = eval_jaxpr(closed.jaxpr, consts, *(operands[i] for i in unknown))
+        evaluated: list[Any] = eval_jaxpr(jaxpr, consts, *(operands[i] for i in unknown))
         return evaluated
 
     def values(*operands: Any) -> list[Any]:
@@ -230,8 +233,8 @@ def _frozen(operation: Operation, tensors: list[Any]) -> list[Any]:
         for i, (primal, tangent) in enumerate(zip(primals[inputs:], tangents[inputs:])):
             if pushed.moves(tangent) and not stopped[i]:
                 raise captures.refuse(operation, names[i], jnp.shape(primal))
-        found = results([pushed.array(primal) for primal in primals])
-        run = _Run(found[:count], found[count:], traced.derivative)
+        got = results([pushed.array(primal) for primal in primals])
+        run = _Run(got[:count], got[count:], derivative)
         outputs, moved = _with_tangents(run, primals[:inputs], tangents[:inputs])
         return outputs, moved
 

@@ -30,4 +30,4 @@ def _described(name: str, count: int) -> Any:
     def function(*tensors: Any) -> None: ...
 
     signature = inspect.signature(function)
-    return debug_info("pullback", function, (None,) * count, {}, sourceinfo=name, signature=signature)
+    return debug_info("pullback", function, (0,) * count, {}, sourceinfo=name, signature=signature)
