@@ -144,8 +144,10 @@ def function_of(rule: Rule, apply: Callable[[Call], list[Any]] | None = None) ->
             from pullback.keras import place
 
             return place(function, args, kwargs)
-        outputs = call.host.apply(call, list(call.tensors)) if apply is None else apply(call)
-        return call.result(outputs)
+        if apply is not None:
+            return call.result(apply(call))
+        tensors, call.tensors = list(call.tensors), ()  # what a host keeps of a call is the host's affair
+        return call.result(call.host.apply(call, tensors))
 
     def pushforward(push: Function) -> Function:
         """Say what forward mode gives: tangents of the tensor arguments, then the arguments ↦ tangents."""

@@ -33,7 +33,7 @@ class Framework(NamedTuple):
 
 SUPPORTED = {
     "tensorflow": Framework("pullback.hosts.tensorflow", "2.16", ("tensorflow",), "tf.constant"),
-    "jax": Framework("pullback.hosts.jax", "0.6", ("jax", "jaxlib"), "jnp.asarray"),
+    "jax": Framework("pullback.hosts.jax", "0.9", ("jax", "jaxlib"), "jnp.asarray"),
     "torch": Framework("pullback.hosts.torch", "2.6", ("torch",), "torch.as_tensor"),
 }
 _ROOTS = {root: name for name, framework in SUPPORTED.items() for root in framework.roots}

@@ -116,3 +116,43 @@ def test_a_gradient_that_is_given_to_a_function_may_close_over_a_constant():
 
     for differentiated in (jax.grad(f), jax.grad(jax.jit(f)), jax.jit(jax.grad(f))):
         assert differentiated(jnp.array(X), 3.0).tolist() == [3.0, 3.0, 3.0]
+
+
+# ── further in than a search by name goes ────────────────────────────────────────────────────────────────
+
+
+def scaled_out_of_sight(w):
+    kept = [[[[w]]]]
+
+    @pb.custom_gradient
+    def scaled(x, y):
+        w = kept[0][0][0][0]
+        return x * y * w, lambda dz: (dz * y * w, dz * x * w)
+
+    return scaled
+
+
+@pytest.mark.parametrize("differentiated", DIFFERENTIATED.values(), ids=DIFFERENTIATED.keys())
+@pytest.mark.parametrize("other", [lambda w: w, lambda w: 1.0], ids=["with it", "alone"])
+def test_an_array_out_of_sight_that_is_differentiated_is_refused(differentiated, other):
+    x = jnp.array(X)
+    with pytest.raises(CapturedTensorError, match="which is being differentiated and is not an argument"):
+        differentiated(lambda w: scaled_out_of_sight(w)(x * w, x * other(w)).sum())(2.0)
+
+
+SURROUNDINGS = {
+    "compiled": lambda f: f,
+    "compiled twice": lambda f: lambda x: jax.jit(lambda c: f(x) * c)(1.0),
+    "a batch": lambda f: lambda x: jax.vmap(lambda c: f(x) * c)(jnp.ones(2)).mean(),
+    "a loop": lambda f: lambda x: jax.lax.scan(lambda c, _: (f(x) + 0 * c, None), 0.0, length=2)[0],
+}
+
+
+@pytest.mark.parametrize("surrounding", SURROUNDINGS.values(), ids=SURROUNDINGS.keys())
+def test_an_array_out_of_sight_that_is_constant_works(surrounding):
+    def gradient(x, w):
+        scaled = scaled_out_of_sight(w)
+        return jax.grad(surrounding(lambda x: scaled(x, x).sum()))(x)
+
+    x = jnp.array(X)
+    np.testing.assert_allclose(jax.jit(gradient)(x, 3.0), 6 * x, rtol=1e-6)

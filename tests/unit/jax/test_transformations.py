@@ -113,3 +113,62 @@ def test_an_effect_in_body_and_grad_happens_in_a_compiled_program():
     jax.effects_barrier()
     assert sorted(seen) == [("body", 3.0), ("grad", 1.0)]
     assert float(jax.jit(f)(2.0)) == 4.0
+
+
+@pytest.mark.parametrize("constant", [False, True], ids=["both arguments", "one argument"])
+def test_a_call_that_is_differentiated_in_a_program_runs_the_users_code_once(constant):
+    runs = []
+
+    @pb.custom_gradient
+    def product(x, y):
+        runs.append("body")
+
+        def grad(dz):
+            runs.append("grad")
+            return dz * y, dz * x
+
+        return x * y, grad
+
+    jax.jit(jax.grad(product, argnums=0 if constant else (0, 1))).lower(2.0, 3.0)
+    assert runs == ["body", "grad"]
+
+
+def test_an_array_that_is_known_stays_known_where_others_are_compiled():
+    @pb.custom_gradient
+    def power(x, n):
+        n = int(n)
+        return x**n, lambda dy: (dy * n * x ** (n - 1), None)
+
+    known = jnp.asarray(3)
+    assert float(jax.jit(jax.grad(lambda x: power(x, known)))(2.0)) == pytest.approx(12.0)
+
+
+def test_a_branch_on_an_array_that_is_known_works_in_a_batch():
+    @pb.custom_gradient
+    def power(x, n):
+        k = 3 if n > 2 else 2
+        return x**k, lambda dy: (dy * k * x ** (k - 1), None)
+
+    known = jnp.asarray(3)
+    got = jax.vmap(jax.grad(lambda x: power(x, known)))(jnp.array([1.0, 2.0]))
+    np.testing.assert_allclose(got, [3.0, 12.0])
+
+
+@pytest.mark.parametrize("order", [1, 2])
+def test_a_trace_leaves_nothing_of_itself_behind(order):
+    @pb.custom_gradient
+    def sine(x):
+        return jnp.sin(x), lambda dy: dy * jnp.cos(x)
+
+    f = functools.reduce(lambda f, _: jax.grad(f), range(order), sine)
+    with jax.checking_leaks():
+        assert float(jax.jit(f)(0.5)) == pytest.approx(float([jnp.cos(0.5), -jnp.sin(0.5)][order - 1]))
+
+
+def test_the_checks_that_jax_makes_of_itself_hold():
+    @pb.custom_gradient
+    def product(x, y):
+        return x * y, lambda dz: (dz * y, dz * x)
+
+    with jax.enable_checks(True):
+        assert float(jax.jit(jax.grad(product))(2.0, 3.0)) == 3.0

@@ -6,8 +6,8 @@ closes over, the residuals, to the primitive of `pushed.py`. Three ways lead the
 eager    the primals are numbers. The pullback keeps what it closes over, and nothing is traced.
 traced   the pullback is traced to a jaxpr, so that its residuals are values that JAX sees: it may put
          them through a loop, or differentiate them.
-frozen   the body closes over a traced array. Body and pullback are traced at once, while that array lives,
-         and it becomes an input.
+frozen   body and pullback are traced at once, and a traced array that they close over becomes an input,
+         while it lives. So is every call that is differentiated in a program: one trace does for both.
 
 Invariant: outputs depend on the inputs by the rule at every order, and residuals by the body.
 """
@@ -24,7 +24,7 @@ import jax.numpy as jnp
 from jax.core import Tracer, eval_jaxpr
 
 from pullback.hosts.base import Operation, Pullback
-from pullback.hosts.jax import called, captures, forward, order, owned, pushed, varying
+from pullback.hosts.jax import called, captures, forward, order, owned, pushed, tracing, varying
 from pullback.hosts.jax.pushed import Derivative
 
 _freezing: contextvars.ContextVar[frozenset[int]] = contextvars.ContextVar("freezing", default=frozenset())
@@ -51,19 +51,30 @@ def apply(operation: Operation, tensors: list[Any]) -> list[Any]:
         return _frozen(operation, tensors) if any(map(is_traced, outputs)) else outputs
     if captures.named(operation):
         return _frozen(operation, varying.aligned(tensors))
-    differentiated = [tensor.primal for tensor in traced if hasattr(tensor, "primal")]
-    if len(differentiated) == len(traced) and not any(map(is_traced, differentiated)):
+    differentiated = [tensor for tensor in traced if hasattr(tensor, "primal")]
+    if len(differentiated) == len(traced) and not any(map(is_traced, map(_innermost, traced))):
         try:
             return _call(operation, tensors)
         except jax.errors.UnexpectedTracerError:  # the body reached a traced array
             return _frozen(operation, tensors)
     tensors = varying.aligned(tensors)
-    if len(differentiated) == len(traced):  # the rule is asked at once, and the body for its values never
-        return _call(operation, tensors)
-    values = jax.make_jaxpr(_outputs_of(operation))(*tensors)
+    if differentiated:  # the rule is asked at once
+        return _frozen(operation, tensors)
+    values = tracing.trace(_outputs_of(operation), list(map(jax.typeof, tensors)), operation.name)
     if any(map(is_traced, values.consts)):
         return _frozen(operation, tensors)
     return _call(operation, tensors, values)
+
+
+def _innermost(tensor: Any) -> Any:
+    """Give what is left of a value when derivatives and batches that are under way are put aside."""
+    while True:
+        if hasattr(tensor, "primal"):
+            tensor = tensor.primal
+        elif hasattr(tensor, "batch_dim"):
+            tensor = tensor.val
+        else:
+            return tensor
 
 
 def _outputs_of(operation: Operation) -> Callable[..., list[Any]]:
@@ -116,18 +127,20 @@ def _traced(
         return [got[i] for i in places]
 
     try:
-        closed = jax.make_jaxpr(trace)(*derivative.outputs)
+        closed = tracing.trace(trace, derivative.outputs, f"{operation.name}_grad")
     except Exception as error:  # said to whoever pulls: JAX asks for derivatives that nobody uses
         refuse = _refuse(error)
         return kept, dataclasses.replace(derivative, pull=refuse, push=derivative.push or refuse)
 
+    count, skipped, jaxpr = len(tensors), len(kept), closed.jaxpr  # `pulled` keeps no traced array alive
+
     def pulled(residuals: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
-        results: list[Any] = [None] * len(tensors)
-        for i, result in zip(places, eval_jaxpr(closed.jaxpr, residuals[len(kept) :], *cotangents)):
+        results: list[Any] = [None] * count
+        for i, result in zip(places, eval_jaxpr(jaxpr, residuals[skipped:], *cotangents)):
             results[i] = result
         return results
 
-    return [*kept, *closed.consts], dataclasses.replace(derivative, pull=pulled, jaxpr=closed.jaxpr)
+    return [*kept, *closed.consts], dataclasses.replace(derivative, pull=pulled, jaxpr=jaxpr)
 
 
 def _refuse(error: Exception) -> Callable[..., Any]:
@@ -174,7 +187,7 @@ def _conjugate(x: Any) -> Any:
     return jnp.conj(x) if x.dtype.kind == "c" else x
 
 
-# ── bodies that close over traced arrays ─────────────────────────────────────────────────────────────────
+# ── body and pullback at once ────────────────────────────────────────────────────────────────────────────
 
 
 def _frozen(operation: Operation, tensors: list[Any]) -> list[Any]:
@@ -182,22 +195,27 @@ def _frozen(operation: Operation, tensors: list[Any]) -> list[Any]:
     identity, frozen = id(operation.identity), _freezing.get()
     if identity in frozen:  # a `grad` that calls its own rule
         return _call(operation, tensors)
-    found: list[_Run] = []
+    found: list[tuple[int, Derivative]] = []
+    unknown = [i for i, tensor in enumerate(tensors) if isinstance(tensor, Tracer)]
 
-    def trace(*tensors: Any) -> tuple[list[Any], list[Any]]:
-        outputs, pull = operation.forward(list(tensors))
-        found[:] = [_Run(outputs, *_traced(operation, list(tensors), outputs, pull))]
-        return outputs, found[0].residuals
+    def trace(*given: Any) -> list[Any]:
+        full = list(tensors)
+        for i, tensor in zip(unknown, given):
+            full[i] = tensor
+        outputs, pull = operation.forward(full)
+        residuals, derivative = _traced(operation, full, outputs, pull)
+        found[:] = [(len(outputs), derivative)]
+        return [*outputs, *residuals]
 
     token = _freezing.set(frozen | {identity})
     try:
-        closed = jax.make_jaxpr(trace)(*tensors)
+        closed = tracing.trace(trace, [jax.typeof(tensors[i]) for i in unknown], operation.name)
     finally:
         _freezing.reset(token)
-    (traced,) = found
-    count, inputs = len(traced.outputs), len(tensors)
+    jaxpr, inputs = closed.jaxpr, len(tensors)  # what follows keeps no traced array alive
+    ((count, derivative),) = found
     places = [i for i, const in enumerate(closed.consts) if isinstance(const, Tracer)]
-    stopped = [captures.is_stopped(closed.jaxpr, i, count, traced.derivative.jaxpr) for i in places]
+    stopped = [captures.is_stopped(jaxpr, i, count, derivative.jaxpr) for i in places]
     names = [captures.name_of(operation, closed.consts[i]) for i in places]
     constants = [None if isinstance(const, Tracer) else const for const in closed.consts]
 
@@ -205,7 +223,7 @@ def _frozen(operation: Operation, tensors: list[Any]) -> list[Any]:
         consts = list(constants)
         for place, operand in zip(places, operands[inputs:]):
             consts[place] = operand
-        evaluated: list[Any] = eval_jaxpr(closed.jaxpr, consts, *operands[:inputs])
+        evaluated: list[Any] = eval_jaxpr(jaxpr, consts, *(operands[i] for i in unknown))
         return evaluated
 
     def values(*operands: Any) -> list[Any]:
@@ -215,8 +233,8 @@ def _frozen(operation: Operation, tensors: list[Any]) -> list[Any]:
         for i, (primal, tangent) in enumerate(zip(primals[inputs:], tangents[inputs:])):
             if pushed.moves(tangent) and not stopped[i]:
                 raise captures.refuse(operation, names[i], jnp.shape(primal))
-        found = results([pushed.array(primal) for primal in primals])
-        run = _Run(found[:count], found[count:], traced.derivative)
+        got = results([pushed.array(primal) for primal in primals])
+        run = _Run(got[:count], got[count:], derivative)
         outputs, moved = _with_tangents(run, primals[:inputs], tangents[:inputs])
         return outputs, moved
 

@@ -10,11 +10,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
-from jax.core import eval_jaxpr
+from jax.core import Tracer, eval_jaxpr
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
-from pullback.hosts.jax import pushed
+from pullback.hosts.jax import pushed, tracing
 
 Differentiate = Callable[[Sequence[Any], Sequence[Any]], tuple[list[Any], list[Any]]]
 
@@ -36,10 +36,13 @@ class Program:
         self.differentiate = differentiate
         self._traced = traced
 
-    def traced(self, types: Sequence[Any]) -> Any:
+    def traced(self, types: Sequence[Any], name: str) -> Any:
         """Give the jaxpr of the outputs, traced once."""
         if self._traced is None:
-            self._traced = jax.make_jaxpr(self.evaluate)(*types)
+            traced = tracing.trace(self.evaluate, types, name)
+            if any(isinstance(const, Tracer) for const in traced.consts):
+                raise jax.errors.UnexpectedTracerError(f"{name} closes over a traced array")
+            self._traced = traced
         return self._traced
 
     def run(self, *operands: Any) -> list[Any]:
@@ -69,7 +72,7 @@ def _evaluate(*operands: Any, name: str, program: Program) -> list[Any]:
 
 @primitive.def_effectful_abstract_eval
 def _types(*types: Any, name: str, program: Program) -> Any:
-    traced = program.traced(types)
+    traced = program.traced(types, name)
     return traced.out_avals, traced.effects
 
 

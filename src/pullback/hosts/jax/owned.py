@@ -39,6 +39,11 @@ def _types(*operands: Any, derivative: Derivative, counts: tuple[int, int]) -> l
     return list(operands[: counts[0]])
 
 
+def _lower(_: Any, *operands: Any, derivative: Derivative, counts: tuple[int, int]) -> list[Any]:
+    """Compile to nothing: the outputs are there."""
+    return list(operands[: counts[0]])
+
+
 def _split(values: Sequence[Any], counts: tuple[int, int]) -> tuple[Any, Any, Any]:
     first, second = counts[0], sum(counts)
     return values[:first], values[first:second], values[second:]
@@ -69,4 +74,4 @@ def _batch(axis: Any, operands: Any, places: Any, *, derivative: Derivative, cou
 
 ad.primitive_jvps[primitive] = _jvp
 batching.fancy_primitive_batchers[primitive] = _batch
-mlir.register_lowering(primitive, mlir.lower_fun(_evaluate, multiple_results=True))
+mlir.register_lowering(primitive, _lower)
