@@ -413,7 +413,15 @@ def derivative(x):
     gradient(callback, x)
 
 
-# name of the snapshot → what is raised, and by what; the first name of a class is its anchor
+@pb.external(output=lambda x: x)
+def simulate(x):
+    return 2 * x
+
+
+def external_gradient(x):
+    gradient(simulate, x)
+
+
 # ── replacing a gradient ─────────────────────────────────────────────────────────────────────────────────
 
 
@@ -506,6 +514,7 @@ def override_nothing(x):
     pb.override(net, [halved])
 
 
+# name of the snapshot → what is raised, and by what; the first name of a class is its anchor
 CASES = {
     "definition": (errors.DefinitionError, definition),
     "definition-order": (errors.DefinitionError, definition_order),
@@ -549,6 +558,7 @@ CASES = {
     "override-no-operation": (errors.OverrideError, override_no_operation),
     "override-nothing": (errors.OverrideError, override_nothing),
     "external": (errors.ExternalError, external),
+    "external-gradient": (errors.ExternalGradientError, external_gradient),
     "derivative-external": (errors.DerivativeError, derivative),
 }
 

@@ -11,7 +11,7 @@ from pullback.doctor.show import plain
 OLD = "__version__ = '0.3.0'\n"
 BROKEN = "raise ImportError('libtorch.so: cannot open shared object file\\nand more lines')\n"
 CRASHES = "import os\nos.abort()\n"
-NEEDED = {"tensorflow": "2.16", "jax": "0.6", "torch": "2.6"}
+NEEDED = {"tensorflow": "2.16", "jax": "0.9", "torch": "2.6"}
 
 
 @pytest.fixture
@@ -73,7 +73,7 @@ def test_the_whole_picture_as_text():
         {"pullback": "1.0", "Python": "3.11.7"},
         (
             Found("tensorflow", "works", "2.16", "2.21.0", capabilities={**capabilities, "export": "no"}),
-            Found("jax", "works", "0.6", "0.10.2", capabilities=capabilities),
+            Found("jax", "works", "0.9", "0.10.2", capabilities=capabilities),
             Found("torch", "missing", "2.6", reason="not installed"),
         ),
     )
@@ -84,7 +84,7 @@ def test_the_whole_picture_as_text():
         "framework   version  needed  host",
         "----------  -------  ------  --------------------------------------------",
         "tensorflow  2.21.0   2.16    works",
-        "jax         0.10.2   0.6     works",
+        "jax         0.10.2   0.9     works",
         "torch       -        2.6     not installed: pip install 'pullback[torch]'",
         "",
         "capability  tensorflow  jax",
@@ -108,7 +108,7 @@ def test_on_a_terminal_it_says_the_same_words():
             return True
 
     stream = Terminal()
-    found = Found("jax", "works", "0.6", "0.10.2", capabilities={"override": "wrong", "export": "yes"})
+    found = Found("jax", "works", "0.9", "0.10.2", capabilities={"override": "wrong", "export": "yes"})
     show(
         Diagnosis({"pullback": "1.0"}, (found, Found("torch", "old", "2.6", "1.0", reason="1.0 found"))),
         stream,
