@@ -1,7 +1,6 @@
 """How do I differentiate a function that is written in C?
 
-Compile it, call it by ctypes on the memory of the arrays, and let the C code give the gradient too. Here: the
-energy of charged particles on a line, Σ 1/|xᵢ − xⱼ|.
+Compile it, call it by ctypes on the memory of the arrays, and let the C code give the gradient too.
 """
 
 import ctypes
@@ -29,46 +28,42 @@ double energy(long n, const double *x, double *gradient) {
 
 
 def compiler():
-    """The C compiler that Python was built with, or the usual one; None without any."""
     return shutil.which((sysconfig.get_config_var("CC") or "cc").split()[0]) or shutil.which("cc")
 
 
 @functools.cache
 def library():
-    """Compile the source, once."""
     built = Path(tempfile.mkdtemp(), "energy.so")
     command = [compiler(), "-O2", "-shared", "-fPIC", "-x", "c", "-", "-o", built, "-lm"]
     subprocess.run(command, input=SOURCE, text=True, check=True)
-    array = np.ctypeslib.ndpointer(np.float64, flags="C")
-    loaded = ctypes.CDLL(str(built))
-    loaded.energy.argtypes, loaded.energy.restype = [ctypes.c_long, array, array], ctypes.c_double
-    return loaded
+    function, array = ctypes.CDLL(str(built)).energy, np.ctypeslib.ndpointer(np.float64, flags="C")
+    function.argtypes, function.restype = [ctypes.c_long, array, array], ctypes.c_double
+    return function
 
 
 def both(x):
     """The energy and its gradient: C reads one array and fills the other."""
     gradient = np.empty_like(x)
-    return library().energy(x.size, np.ascontiguousarray(x), gradient), gradient
+    return library()(x.size, np.ascontiguousarray(x), gradient), gradient
 
 
 @pb.external(output=lambda x: x.replace(shape=()))
 def energy(x):
-    """How strongly charges on a line repel each other."""
+    """Σ 1/|xᵢ − xⱼ|, of charges on a line."""
     return both(x)[0]
 
 
 @energy.pullback
 def forces(dy, x):
-    """What C has computed beside it."""
     return dy * both(x)[1]
 
 
 if __name__ == "__main__":
-    if compiler() is None:
+    if not compiler():
         print("this machine has no C compiler (apt install gcc): nothing was compiled")
     else:
         x = torch.tensor([-0.9, -0.5, 0.1, 0.2, 0.8], dtype=torch.float64, requires_grad=True)
         (total := energy(x)).backward()
-        true = torch.autograd.functional.jacobian(lambda x: (1 / torch.pdist(x[:, None])).sum(), x.detach())
         print(f"energy {total.detach():.4f}, gradient", x.grad.numpy().round(3))
+        true = torch.autograd.functional.jacobian(lambda x: (1 / torch.pdist(x[:, None])).sum(), x.detach())
         np.testing.assert_allclose(x.grad, true, rtol=1e-12)
