@@ -108,7 +108,7 @@ def network(activation):
 
 def compiled() -> list[tuple[str, float, float]]:
     native, ours, _ = OPERATIONS["sine"]
-    t = floors({"native": network(native), "pullback": network(ours)}, calls=3, rounds=25)
+    t = floors({"native": network(native), "pullback": network(ours)}, calls=3, rounds=80)
     print(f"compiled step: custom_vjp {t['native']:.0f} µs, pullback {t['pullback']:.0f} µs")
     return [("compiled step / custom_vjp", t["pullback"] / t["native"], 1.02)]
 

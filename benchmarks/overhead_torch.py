@@ -131,7 +131,7 @@ def compiled() -> list[tuple[str, float, float]]:
 
 def discovery() -> list[tuple[str, float, float]]:
     hosts.role(torch.Tensor)
-    args = (X, X)
+    args = (X,)
 
     def find():
         return hosts.role(type(args[0])).plain(args)
