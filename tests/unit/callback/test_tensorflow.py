@@ -18,13 +18,6 @@ X = tf.constant([1.0, 2.0, 3.0])
 ROWS = tf.reshape(tf.range(6.0), [2, 3])
 
 
-@pytest.fixture(autouse=True)
-def clean_scope():
-    """Put back what `tf.map_fn` leaves behind when its body raises: strategies stumble over it later."""
-    yield
-    tf.compat.v1.get_variable_scope()._caching_device = None
-
-
 def call(foreign, *tensors, outputs=None):
     return hosts.of(X).callback(foreign, tensors, outputs or [floats(3)])[0]
 
