@@ -275,9 +275,6 @@ class CallPullback:
     def zeros(self) -> list[Tensor]:
         return [self.call.host.zeros(outline) for outline in self.outlines]
 
-    def fill(self, cotangents: Sequence[Tensor | None]) -> list[Tensor]:
-        return [zero if c is None else c for zero, c in zip(self.zeros(), cotangents)]
-
     def require(self, variables: Sequence[Any]) -> None:
         contract.require_variables(self.grad, variables, self.call)
 

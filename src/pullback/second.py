@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 from pullback import contract
 from pullback.call import Call
 from pullback.errors import SecondOrderError
-from pullback.hosts.base import Cotangents, Derived, Pullback, Tensor
+from pullback.hosts.base import Cotangents, Derived, Pullback, Tensor, filled
 
 
 class Second(Derived):
@@ -56,20 +56,17 @@ class SecondPullback:
         host = self.call.host
         return [host.zeros(host.outline(self.inputs[i])) for i in self.given]
 
-    def fill(self, cotangents: Sequence[Tensor | None]) -> list[Tensor]:
-        return [zero if c is None else c for zero, c in zip(self.zeros(), cotangents)]
-
     def require(self, variables: Sequence[Any]) -> None:
         refuse_variables(self.call, variables)
 
     def __call__(self, cotangents: Sequence[Tensor | None], variables: Sequence[Any] = ()) -> Cotangents:
         call, host, gradgrad = self.call, self.call.host, self.got.second
         assert gradgrad is not None
-        filled = self.fill(cotangents)
-        contract.check_gradgrad(gradgrad, len(filled), call.rule)
-        returned = host.run(gradgrad, filled, {}, call.where)
+        given = filled(self, cotangents)
+        contract.check_gradgrad(gradgrad, len(given), call.rule)
+        returned = host.run(gradgrad, given, {}, call.where)
         settled = contract.settle(returned, call, self.inputs, (), gradgrad)
-        return Cotangents(settled.inputs + host.vjp(self._first_order, self.cotangents, filled), [])
+        return Cotangents(settled.inputs + host.vjp(self._first_order, self.cotangents, given), [])
 
     def _first_order(self, *cotangents: Tensor) -> list[Tensor]:
         got = self.first(cotangents)

@@ -25,7 +25,7 @@ from pullback.external.foreign import (
     stacked,
 )
 from pullback.external.shapes import of_array
-from pullback.hosts.base import Cotangents, Derived, Tensor
+from pullback.hosts.base import Cotangents, Derived, Tensor, filled
 
 if TYPE_CHECKING:
     from pullback.external.operation import Wrapped
@@ -90,16 +90,13 @@ class PullingPullback:
         host = self.pulling.host
         return [host.zeros(host.outline(x)) for x in self.pulling.moving(self.tensors)]
 
-    def fill(self, cotangents: Sequence[Tensor | None]) -> list[Tensor]:
-        return [zero if c is None else c for zero, c in zip(self.zeros(), cotangents)]
-
     def require(self, variables: Sequence[Any]) -> None:
         raise AssertionError("a pullback of an external function reads no variable")
 
     def __call__(self, cotangents: Sequence[Tensor | None], variables: Sequence[Any] = ()) -> Cotangents:
         pulling, host = self.pulling, self.pulling.host
         wrapped, count = pulling.wrapped, pulling.count
-        moves = self.fill(cotangents)
+        moves = filled(self, cotangents)
         behind = len(self.tensors) - wrapped.count
         dys, sources, values = self.tensors[:count], self.tensors[count:behind], self.tensors[behind:]
         forth = wrapped.external.forth(wrapped.site, wrapped.layout)

@@ -6,9 +6,10 @@ A host executes; all thinking about forms, names and errors happens in front of 
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import weakref
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, Protocol
 
 from pullback.errors import CotangentShapeError
@@ -80,6 +81,17 @@ class Met(NamedTuple):
     intent: Intent
 
 
+@contextlib.contextmanager
+def meeting(host: Any) -> Iterator[list[Met]]:
+    """Let a host run the bodies of rules without the rules; the list collects those that it meets."""
+    met: list[Met] = []
+    before, host.bypassed = host.bypassed, met
+    try:
+        yield met
+    finally:
+        host.bypassed = before
+
+
 class Pullback(Protocol):
     """Take cotangents of the outputs to cotangents of the inputs; a missing cotangent is None."""
 
@@ -88,11 +100,15 @@ class Pullback(Protocol):
     def zeros(self) -> list[Tensor]:
         """Make a zero cotangent for every output."""
 
-    def fill(self, cotangents: Sequence[Tensor | None]) -> list[Tensor]:
-        """Put zeros in the place of missing cotangents."""
-
     def require(self, variables: Sequence[Any]) -> None:
         """Raise unless the pullback has a place for the gradients of these captured variables."""
+
+
+def filled(pull: Pullback, cotangents: Sequence[Tensor | None]) -> list[Tensor]:
+    """Put zeros in the place of missing cotangents."""
+    if all(cotangent is not None for cotangent in cotangents):
+        return list(cotangents)
+    return [zero if c is None else c for zero, c in zip(pull.zeros(), cotangents)]
 
 
 class Operation(Protocol):
@@ -164,6 +180,19 @@ class Derived:
 
     def captured(self) -> Iterable[tuple[str, Any]]:
         return ()
+
+
+class Around(Derived):
+    """An operation that runs another one on other tensors, and is what that one is in all else."""
+
+    def __init__(self, operation: Operation) -> None:
+        super().__init__(operation)
+        self.inner = operation
+        self.name = operation.name
+        self.order = operation.order
+        self.memo = operation.memo
+        self.has_pushforward = operation.has_pushforward
+        self.identity = type(self)  # it has no code of the user's beside that of the inner one
 
 
 class Foreign(Protocol):

@@ -6,7 +6,13 @@ names of its own functions are the host's.
 
 from __future__ import annotations
 
-from pullback.errors import CapturedTensorError, ForwardModeError, SecondOrderError, VectorConditionError
+from pullback.errors import (
+    CapturedTensorError,
+    ForwardModeError,
+    OverrideError,
+    SecondOrderError,
+    VectorConditionError,
+)
 from pullback.hosts.base import Operation
 
 
@@ -58,6 +64,14 @@ def captured_tensor(operation: Operation, name: str, described: str, cut: str) -
         expected="every differentiated tensor among the arguments",
         why="a rule has no cotangent for a captured tensor: its gradient would silently be None",
         fix=f"pass {shown if name else 'it'} as an argument, or {cut.format(name or '…')} in the body",
+    )
+    return error
+
+
+def no_operation(kind: str, why: str, expected: str, fix: str) -> OverrideError:
+    """Say that what was given for a kind is none; the host says what its kinds are."""
+    error: OverrideError = OverrideError.about(
+        "override", found=f"{kind} is no operation: {why}", expected=expected, fix=fix
     )
     return error
 

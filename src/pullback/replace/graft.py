@@ -12,7 +12,7 @@ from typing import Any
 
 from pullback import contract, tree
 from pullback.call import Call
-from pullback.hosts.base import Cotangents, Derived, Pullback, Tensor
+from pullback.hosts.base import Cotangents, Derived, Pullback, Tensor, filled
 
 Pull = Callable[["Graft", Sequence[Tensor], Sequence[Tensor]], list[Any]]
 
@@ -66,14 +66,11 @@ class GraftPullback:
         host = self.graft.host
         return [host.zeros(host.outline(value)) for value in self.tensors[: self.graft.count]]
 
-    def fill(self, cotangents: Sequence[Tensor | None]) -> list[Tensor]:
-        return [zero if c is None else c for zero, c in zip(self.zeros(), cotangents)]
-
     def require(self, variables: Sequence[Any]) -> None:
         raise AssertionError("a graft reads no variable")
 
     def __call__(self, cotangents: Sequence[Tensor | None], variables: Sequence[Any] = ()) -> Cotangents:
-        return Cotangents(self.graft.pull(self.graft, self.tensors, self.fill(cotangents)), [])
+        return Cotangents(self.graft.pull(self.graft, self.tensors, filled(self, cotangents)), [])
 
 
 def values_of(call: Call) -> list[Tensor]:

@@ -16,7 +16,7 @@ import numpy as np
 from pullback import contract, hosts, tree
 from pullback.call import Call
 from pullback.errors import OverrideError
-from pullback.hosts.base import Cotangents, Derived, Function, Host, Pullback, Tensor
+from pullback.hosts.base import Cotangents, Derived, Function, Host, Pullback, Tensor, filled
 from pullback.replace.function import name_of
 from pullback.replace.with_gradient import pulled
 from pullback.rule import Intent, Rule, source_of
@@ -154,9 +154,6 @@ class PlacePullback:
         host = self.place.host
         return [host.zeros(host.outline(output)) for output in self.outputs]
 
-    def fill(self, cotangents: Sequence[Tensor | None]) -> list[Tensor]:
-        return [zero if c is None else c for zero, c in zip(self.zeros(), cotangents)]
-
     def require(self, variables: Sequence[Any]) -> None:
         raise AssertionError("an operation reads no variable")
 
@@ -166,7 +163,8 @@ class PlacePullback:
         def output() -> Any:
             return place.call.result(self.outputs)
 
-        return Cotangents(pulled(place.gradient, place.call, self.inputs, self.fill(cotangents), output), [])
+        given = filled(self, cotangents)
+        return Cotangents(pulled(place.gradient, place.call, self.inputs, given, output), [])
 
 
 def require_places(replaced: Mapping[str, int], seen: Sequence[str], where: str) -> None:

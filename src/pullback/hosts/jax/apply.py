@@ -23,7 +23,7 @@ import jax
 import jax.numpy as jnp
 from jax.core import Tracer, eval_jaxpr
 
-from pullback.hosts.base import Operation, Pullback
+from pullback.hosts.base import Operation, Pullback, filled
 from pullback.hosts.jax import called, captures, forward, order, owned, pushed, tracing, varying
 from pullback.hosts.jax.pushed import Derivative
 
@@ -170,7 +170,7 @@ def _outline(
             raise captures.refuse(operation, captures.first_name(operation)) from error
         results = got.inputs
         if got.second is not None:
-            results = order.next_order(operation, tensors, pull.fill(given), got)
+            results = order.next_order(operation, tensors, filled(pull, given), got)
         return [None if c is None else _conjugate(c) for c in results]
 
     outlines = [None] * len(outputs)  # `run` keeps no output alive

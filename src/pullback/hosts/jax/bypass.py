@@ -14,7 +14,7 @@ from typing import Any
 
 import jax
 
-from pullback.hosts.base import Met
+from pullback.hosts.base import Met, meeting
 from pullback.hosts.jax import HOST
 from pullback.rule import EXACT
 
@@ -25,15 +25,12 @@ _met: ContextVar[list[Met] | None] = ContextVar("met", default=None)
 @contextlib.contextmanager
 def bypassed() -> Iterator[list[Met]]:
     """Run rules as their plain bodies; the list collects the rules met."""
-    met: list[Met] = []
-    before, HOST.bypassed = HOST.bypassed, met
-    token = _met.set(met)
-    try:
-        with jax.disable_jit(), _plain(jax.custom_vjp), _plain(jax.custom_jvp):
+    with meeting(HOST) as met, jax.disable_jit(), _plain(jax.custom_vjp), _plain(jax.custom_jvp):
+        token = _met.set(met)
+        try:
             yield met
-    finally:
-        _met.reset(token)
-        HOST.bypassed = before
+        finally:
+            _met.reset(token)
 
 
 @contextlib.contextmanager

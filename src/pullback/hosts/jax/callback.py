@@ -113,14 +113,7 @@ def _device(arrays: Sequence[Any]) -> Any:
 
 @foreign_p.def_abstract_eval
 def _abstract(*avals: Any, called: _Called, specs: Sequence[Spec], maps: Maps) -> list[Any]:
-    lengths = []
-    depths = [0] * len(avals)
-    for mapped in maps:
-        for i, here in enumerate(mapped):
-            if here:
-                length = avals[i].shape[depths[i]]
-                depths[i] += 1
-        lengths.append(length)
+    lengths = on_arrays.lengths([aval.shape for aval in avals], maps)
     return [
         jax.core.ShapedArray((*lengths, *(spec.shape or ())), on_arrays.dtype(spec.dtype)) for spec in specs
     ]

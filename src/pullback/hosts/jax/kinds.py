@@ -14,6 +14,7 @@ import jax.numpy as jnp
 from jax.extend.core import Primitive
 
 from pullback.errors import OverrideError
+from pullback.hosts import refusals
 
 _OURS = "pullback_called"  # the primitive of a rule of this library
 _KEPT_WHOLE = (
@@ -58,13 +59,8 @@ def _traced(function: Any) -> list[str]:
 
 
 def _no_operation(kind: Any, why: str) -> OverrideError:
-    error: OverrideError = OverrideError.about(
-        "override",
-        found=f"{name(kind)} is no operation: {why}",
-        expected="a function that runs one operation, or the name of an operation or of a jitted function",
-        fix='pb.override(model, {"tanh": gradient})',
-    )
-    return error
+    expected = "a function that runs one operation, or the name of an operation or of a jitted function"
+    return refusals.no_operation(name(kind), why, expected, 'pb.override(model, {"tanh": gradient})')
 
 
 def names(eqn: Any) -> list[str]:

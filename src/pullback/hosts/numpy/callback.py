@@ -92,29 +92,36 @@ def known(spec: Spec) -> bool:
 # ── maps ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+def lengths(shapes: Sequence[Sequence[Any]], maps: Maps) -> list[Any]:
+    """Give the length of every map, from the outermost in: they are the first axes of what is mapped."""
+    found = []
+    depths = [0] * len(shapes)
+    for mapped in maps:
+        length: Any = 0
+        for i, here in enumerate(mapped):
+            if here:
+                length = shapes[i][depths[i]]
+                depths[i] += 1
+        found.append(length)
+    return found
+
+
 def fold(arrays: Sequence[Array], maps: Maps) -> tuple[list[Array], list[bool], list[int]]:
     """Make one leading axis of the axes of all maps; tell which arrays have it, and the lengths it is of.
 
     An array that is in some of the maps and not in others is repeated along those.
     """
-    depths = [0] * len(arrays)
-    lengths = []
-    for mapped in maps:
-        length = 0
-        for i, here in enumerate(mapped):
-            if here:
-                length = arrays[i].shape[depths[i]]
-                depths[i] += 1
-        lengths.append(length)
+    sizes = lengths([array.shape for array in arrays], maps)
+    depths = [sum(mapped[i] for mapped in maps) for i in range(len(arrays))]
     folded = list(arrays)
     if len(maps) > 1:
         for i, depth in enumerate(depths):
             if depth:
                 inner = arrays[i].shape[depth:]
-                axes = [length if mapped[i] else 1 for length, mapped in zip(lengths, maps)]
-                spread = np.broadcast_to(arrays[i].reshape(*axes, *inner), (*lengths, *inner))
-                folded[i] = read_only(spread.reshape(math.prod(lengths), *inner))
-    return folded, [depth > 0 for depth in depths], lengths
+                axes = [length if mapped[i] else 1 for length, mapped in zip(sizes, maps)]
+                spread = np.broadcast_to(arrays[i].reshape(*axes, *inner), (*sizes, *inner))
+                folded[i] = read_only(spread.reshape(math.prod(sizes), *inner))
+    return folded, [depth > 0 for depth in depths], sizes
 
 
 # ── results ──────────────────────────────────────────────────────────────────────────────────────────────

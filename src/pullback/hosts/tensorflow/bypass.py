@@ -10,7 +10,7 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
-from pullback.hosts.base import Met
+from pullback.hosts.base import Met, meeting
 from pullback.hosts.tensorflow import HOST, recording
 from pullback.rule import EXACT
 
@@ -18,13 +18,8 @@ from pullback.rule import EXACT
 @contextlib.contextmanager
 def bypassed() -> Iterator[list[Met]]:
     """Run rules as their plain bodies; the list collects the rules met."""
-    met: list[Met] = []
-    before, HOST.bypassed = HOST.bypassed, met
-    try:
-        with _native_bypassed(met):
-            yield met
-    finally:
-        HOST.bypassed = before
+    with meeting(HOST) as met, _native_bypassed(met):
+        yield met
 
 
 @contextlib.contextmanager

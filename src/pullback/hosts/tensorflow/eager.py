@@ -13,7 +13,7 @@ from typing import Any
 import tensorflow as tf
 
 from pullback.hosts import refusals
-from pullback.hosts.base import Cotangents, Derived, Operation, Pullback
+from pullback.hosts.base import Cotangents, Derived, Operation, Pullback, filled
 from pullback.hosts.tensorflow import captures, forward, recording
 
 
@@ -86,7 +86,7 @@ class Backward:
             return got.inputs + got.variables if got.variables else got.inputs
         pull = self.current()
         got = pull(dense, self.variables)
-        return next_order(self.operation, self.tensors, pull.fill(dense), got) + got.variables
+        return next_order(self.operation, self.tensors, filled(pull, dense), got) + got.variables
 
     def current(self) -> Pullback:
         """Give the pullback with residuals that depend on the inputs, if anybody records."""

@@ -14,7 +14,7 @@ import numpy as np
 import tensorflow as tf
 
 from pullback.hosts import linear, refusals
-from pullback.hosts.base import Cotangents, Derived, Operation, Pullback
+from pullback.hosts.base import Cotangents, Derived, Operation, Pullback, filled
 from pullback.hosts.tensorflow import recording
 
 
@@ -75,15 +75,12 @@ class _Pushing:
     def zeros(self) -> list[Any]:
         return [tf.zeros_like(self.tensors[i]) for i in self.of.given]
 
-    def fill(self, cotangents: Sequence[Any]) -> list[Any]:
-        return [zero if c is None else c for zero, c in zip(self.zeros(), cotangents)]
-
     def require(self, variables: Sequence[Any]) -> None:
         """Accept captured variables: a pushforward moves arguments only."""
 
     def __call__(self, cotangents: Sequence[Any], variables: Sequence[Any] = ()) -> Cotangents:
         tangents = [tf.zeros_like(tensor) for tensor in self.tensors]
-        for i, cotangent in zip(self.of.given, self.fill(cotangents)):
+        for i, cotangent in zip(self.of.given, filled(self, cotangents)):
             tangents[i] = cotangent
         pushed = self.of.operation.pushforward(self.tensors, tangents)
         assert pushed is not None

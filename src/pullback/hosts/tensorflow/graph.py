@@ -21,7 +21,7 @@ import tensorflow as tf
 
 from pullback.errors import ForbiddenGradientError
 from pullback.hosts import refusals
-from pullback.hosts.base import Derived, Operation, Pullback
+from pullback.hosts.base import Derived, Operation, Pullback, filled
 from pullback.hosts.tensorflow import captures, eager, forward, recording, vectorized
 
 _exporting: list[Any] = []  # gradients that are being written to a SavedModel
@@ -114,7 +114,7 @@ class Gradient:
     def _run(
         self, cotangents: Sequence[Any], apply_second: Callable[[Operation, list[Any]], list[Any]]
     ) -> Any:
-        dense = self.pull.fill(eager.densify(cotangents[: self.count]))
+        dense = filled(self.pull, eager.densify(cotangents[: self.count]))
         got = self.pull(dense, self.variables)
         inputs = got.inputs
         if self.operation.order == 1:
@@ -162,7 +162,7 @@ class Gradient:
         return [None] * self.count + dx + [None] * len(self.variables)
 
     def _by_pushforward(self, cotangents: Sequence[Any]) -> list[Any]:
-        dense = self.pull.fill(eager.densify(cotangents[: self.count]))
+        dense = filled(self.pull, eager.densify(cotangents[: self.count]))
         through = forward.Transposable(self.operation, self.pull, len(dense), self.variables)
         results = apply(through, dense + self.tensors)
         inputs: list[Any] = [None] * len(self.tensors)

@@ -10,6 +10,7 @@ from typing import Any
 import tensorflow as tf
 
 from pullback.errors import OverrideError
+from pullback.hosts import refusals
 
 _RAW = {name.lower(): name for name in dir(tf.raw_ops) if name[0].isupper()}
 
@@ -69,13 +70,8 @@ def _traced(function: Any) -> list[str]:
 
 
 def _no_operation(kind: Any, why: str) -> OverrideError:
-    error: OverrideError = OverrideError.about(
-        "override",
-        found=f"{name(kind)} is no operation: {why}",
-        expected="a function that runs one operation, a layer's class or name, or the name of an operation",
-        fix='pb.override(model, {"Relu": gradient})',
-    )
-    return error
+    expected = "a function that runs one operation, a layer's class or name, or the name of an operation"
+    return refusals.no_operation(name(kind), why, expected, 'pb.override(model, {"Relu": gradient})')
 
 
 def input_names(op_type: str, count: int) -> list[str]:

@@ -11,7 +11,7 @@ from typing import Any
 import tensorflow as tf
 
 from pullback.hosts import refusals
-from pullback.hosts.base import Operation
+from pullback.hosts.base import Operation, filled
 
 
 def apply(operation: Operation, tensors: list[Any]) -> list[Any]:
@@ -24,7 +24,7 @@ def apply(operation: Operation, tensors: list[Any]) -> list[Any]:
         def grad(*cotangents: Any, variables: Any = ()) -> Any:
             if variables:
                 pull.require(variables)
-            dense = pull.fill([tf.convert_to_tensor(c) if c is not None else None for c in cotangents])
+            dense = filled(pull, [tf.convert_to_tensor(c) if c is not None else None for c in cotangents])
             got = pull(dense, variables or ())
             inputs = got.inputs
             if operation.order == 1:

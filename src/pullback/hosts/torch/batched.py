@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from pullback.hosts.base import Cotangents, Derived, Operation, Pullback
+from pullback.hosts.base import Around, Cotangents, Operation, Pullback, filled
 from pullback.hosts.torch import levels, surroundings
 from pullback.hosts.torch.outputs import apart
 
@@ -22,17 +22,11 @@ def whole(tensor: Any, level: int, size: int) -> Any:
     return value.expand(size, *value.shape) if axis is None else value.movedim(axis, 0)
 
 
-class Batched(Derived):
+class Batched(Around):
     """The operation (batches) ↦ batches."""
 
     def __init__(self, operation: Operation, randomness: str) -> None:
         super().__init__(operation)
-        self.name = operation.name
-        self.inner = operation
-        self.identity = Batched
-        self.order = operation.order
-        self.memo = operation.memo
-        self.has_pushforward = operation.has_pushforward
         self.randomness = randomness
         self.state: Any = None
 
@@ -78,9 +72,6 @@ class _BatchedPullback:
     def zeros(self) -> list[Any]:
         return list(map(self.batched.host.zeros, self.outlines))
 
-    def fill(self, cotangents: Sequence[Any]) -> list[Any]:
-        return [zero if c is None else c for zero, c in zip(self.zeros(), cotangents)]
-
     def require(self, variables: Sequence[Any]) -> None:
         raise AssertionError("captured tensors are lifted before a batch is made")
 
@@ -96,7 +87,7 @@ class _BatchedPullback:
             return tuple(got.inputs[i] for i in given)
 
         with surroundings.redrawn(inner, self.batched.state):
-            found = self.batched.mapped(pulled)(*self.tensors, *self.fill(cotangents))
+            found = self.batched.mapped(pulled)(*self.tensors, *filled(self, cotangents))
         inputs: list[Any] = [None] * count
         for i, cotangent in zip(given, found):
             inputs[i] = cotangent

@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from pullback.hosts.base import Met
+from pullback.hosts.base import Met, meeting
 from pullback.hosts.torch import HOST
 from pullback.rule import EXACT
 
@@ -69,15 +69,12 @@ def is_native(function: type) -> bool:
 @contextlib.contextmanager
 def bypassed() -> Iterator[list[Met]]:
     """Run rules as their plain bodies; the list collects the rules met."""
-    met: list[Met] = []
-    before, HOST.bypassed = HOST.bypassed, met
-    token = _met.set(met)
-    try:
-        with torch.compiler.set_stance("force_eager"), _functions(), _operators():
+    with meeting(HOST) as met, torch.compiler.set_stance("force_eager"), _functions(), _operators():
+        token = _met.set(met)
+        try:
             yield met
-    finally:
-        _met.reset(token)
-        HOST.bypassed = before
+        finally:
+            _met.reset(token)
 
 
 @contextlib.contextmanager

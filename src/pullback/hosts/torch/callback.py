@@ -131,18 +131,6 @@ def _maps(flat: Sequence[int], count: int) -> Maps:
     return tuple(tuple(map(bool, flat[i : i + count])) for i in range(0, len(flat), count)) if count else ()
 
 
-def _lengths(tensors: Sequence[Any], maps: Maps) -> list[Any]:
-    depths = [0] * len(tensors)
-    lengths = []
-    for mapped in maps:
-        for i, here in enumerate(mapped):
-            if here:
-                length = tensors[i].shape[depths[i]]
-                depths[i] += 1
-        lengths.append(length)
-    return lengths
-
-
 @torch.library.impl(_library, "foreign", "CompositeExplicitAutograd")
 def _concrete(
     tensors: Any, token: int, flat: Sequence[int], lengths: Any, ranks: Sequence[int], dtypes: Sequence[int]
@@ -157,7 +145,7 @@ def _fake(
     """Make what `torch.compile` traces with: shapes and dtypes, no numbers."""
     _pinned[int(token)] = registered(int(token))
     device = _device(tensors)
-    batch = _lengths(tensors, _maps(flat, len(tensors)))
+    batch = on_arrays.lengths([tensor.shape for tensor in tensors], _maps(flat, len(tensors)))
     made = []
     for spec, code in zip(_specs(lengths, ranks, dtypes), dtypes):
         shape = [torch.library.get_ctx().new_dynamic_size() if n is None else n for n in spec.shape or ()]

@@ -18,7 +18,7 @@ from torch.autograd import forward_ad
 from pullback.call import Call
 from pullback.hosts.base import Operation, Pullback
 from pullback.hosts.torch import captures, forward, heard, orders, short, surroundings
-from pullback.hosts.torch.outputs import apart, fresh
+from pullback.hosts.torch.outputs import apart, fresh, mark_rigid
 from pullback.hosts.torch.residuals import Kept
 
 _set_grad_enabled = torch._C._set_grad_enabled  # a context of `torch.no_grad` costs as much as the body
@@ -108,9 +108,7 @@ class Node(torch.autograd.Function):
         ctx.set_materialize_grads(False)
         ctx.save_for_backward(*recorded.take(inputs, outputs))
         if not recorded.quick:
-            rigid = [y for y in outputs if not (y.dtype.is_floating_point or y.dtype.is_complex)]
-            if rigid:
-                ctx.mark_non_differentiable(*rigid)
+            mark_rigid(ctx, outputs)
         return tuple(outputs)
 
     @staticmethod

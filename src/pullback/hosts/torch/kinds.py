@@ -14,6 +14,7 @@ from typing import Any
 import torch
 
 from pullback.errors import OverrideError
+from pullback.hosts import refusals
 
 _OPERATORS = {"truediv": "div", "rtruediv": "div", "radd": "add", "rmul": "mul", "rmatmul": "matmul"}
 _ALIASES = {"divide": "div", "multiply": "mul", "subtract": "sub", "negative": "neg", "absolute": "abs"}
@@ -76,13 +77,8 @@ def _operation(kind: Any) -> str:
 
 
 def _no_operation(kind: Any, why: str) -> OverrideError:
-    error: OverrideError = OverrideError.about(
-        "override",
-        found=f"{name(kind)} is no operation: {why}",
-        expected="a function of PyTorch, a module's class or name, or the name of a function",
-        fix='pb.override(model, {"relu": gradient})',
-    )
-    return error
+    expected = "a function of PyTorch, a module's class or name, or the name of a function"
+    return refusals.no_operation(name(kind), why, expected, 'pb.override(model, {"relu": gradient})')
 
 
 def in_place(found: str) -> OverrideError:

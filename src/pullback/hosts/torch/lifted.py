@@ -14,7 +14,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from pullback.errors import CapturedVariableError
-from pullback.hosts.base import Cotangents, Derived, Operation, Pullback
+from pullback.hosts.base import Around, Cotangents, Operation, Pullback
 from pullback.hosts.torch import captures, levels
 
 
@@ -56,17 +56,11 @@ class _Instead(TorchFunctionMode):
         return value
 
 
-class Lifted(Derived):
+class Lifted(Around):
     """The operation (tensors, captured) ↦ outputs."""
 
     def __init__(self, operation: Operation, count: int, captured: list[Any]) -> None:
         super().__init__(operation)
-        self.name = operation.name
-        self.inner = operation
-        self.identity = Lifted
-        self.order = operation.order
-        self.memo = operation.memo
-        self.has_pushforward = operation.has_pushforward
         self.count = count
         self.captured_tensors = captured
         self.followed = [levels.is_followed(tensor) for tensor in captured]
@@ -101,9 +95,6 @@ class _LiftedPullback:
 
     def zeros(self) -> list[Any]:
         return self.pull.zeros()
-
-    def fill(self, cotangents: Sequence[Any]) -> list[Any]:
-        return self.pull.fill(cotangents)
 
     def require(self, variables: Sequence[Any]) -> None:
         raise AssertionError("captured tensors are inputs here")

@@ -7,7 +7,7 @@ from typing import Any
 
 from pullback.call import Call
 from pullback.hosts import refusals
-from pullback.hosts.base import Cotangents, Derived, Operation, Pullback
+from pullback.hosts.base import Cotangents, Derived, Operation, Pullback, filled
 from pullback.hosts.torch import surroundings
 from pullback.second import refuse_variables
 
@@ -19,7 +19,7 @@ def again(
     with surroundings.redrawn(operation, state):
         pull = operation.forward(inputs)[1]
     got = pull(cotangents, variables)
-    return following(operation, inputs, pull.fill(cotangents), got, variables) + got.variables
+    return following(operation, inputs, filled(pull, cotangents), got, variables) + got.variables
 
 
 def following(
@@ -68,9 +68,6 @@ class _Refusing:
         self.operation = operation
 
     def zeros(self) -> list[Any]:
-        raise refusals.second_order(self.operation)
-
-    def fill(self, cotangents: Sequence[Any]) -> list[Any]:
         raise refusals.second_order(self.operation)
 
     def require(self, variables: Sequence[Any]) -> None:

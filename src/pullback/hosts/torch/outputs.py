@@ -32,3 +32,10 @@ def apart(outputs: Sequence[Any], inputs: Sequence[Any]) -> list[Any]:
         known = any(output is other for other in (*inputs, *made))
         made.append(output.clone() if known else output)
     return made
+
+
+def mark_rigid(ctx: Any, outputs: Sequence[Any]) -> None:
+    """Tell PyTorch which outputs no gradient can flow through."""
+    rigid = [y for y in outputs if not (y.dtype.is_floating_point or y.dtype.is_complex)]
+    if rigid:
+        ctx.mark_non_differentiable(*rigid)

@@ -18,7 +18,7 @@ from typing import Any
 import torch
 from torch.overrides import TorchFunctionMode
 
-from pullback.hosts.base import Cotangents, Derived, Pullback
+from pullback.hosts.base import Cotangents, Derived, Pullback, filled
 from pullback.hosts.torch import kinds
 from pullback.replace.function import name_of
 from pullback.replace.with_gradient import pulled, with_gradient
@@ -222,9 +222,6 @@ class _Given:
     def zeros(self) -> list[Any]:
         return list(map(self.running.host.zeros, self.outlines))
 
-    def fill(self, cotangents: Sequence[Any]) -> list[Any]:
-        return [zero if c is None else c for zero, c in zip(self.zeros(), cotangents)]
-
     def require(self, variables: Sequence[Any]) -> None:
         raise AssertionError("an operation reads no variable")
 
@@ -237,8 +234,8 @@ class _Given:
             return place.call.result(running.host.apply(running, tensors))
 
         with call.overriding.at_a_place():
-            filled = self.fill(cotangents)
-            return Cotangents(pulled(place.gradient, place.call, tensors, filled, output), [])
+            given = filled(self, cotangents)
+            return Cotangents(pulled(place.gradient, place.call, tensors, given, output), [])
 
 
 class Overridden:

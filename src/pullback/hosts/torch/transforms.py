@@ -15,10 +15,10 @@ from typing import Any
 import torch
 from torch.autograd import forward_ad
 
-from pullback.hosts.base import Operation
+from pullback.hosts.base import Operation, filled
 from pullback.hosts.torch import eager, forward, levels, orders, surroundings
 from pullback.hosts.torch.batched import Batched, whole
-from pullback.hosts.torch.outputs import apart
+from pullback.hosts.torch.outputs import apart, mark_rigid
 
 
 def apply(operation: Operation, tensors: list[Any]) -> list[Any]:
@@ -95,9 +95,7 @@ class LevelNode(torch.autograd.Function):
         ctx.at = at
         ctx.set_materialize_grads(False)
         ctx.save_for_backward(*tensors)
-        rigid = [y for y in outputs if not (y.dtype.is_floating_point or y.dtype.is_complex)]
-        if rigid:
-            ctx.mark_non_differentiable(*rigid)
+        mark_rigid(ctx, outputs)
         return tuple(outputs)
 
     @staticmethod
@@ -107,7 +105,7 @@ class LevelNode(torch.autograd.Function):
             with surroundings.redrawn(operation, ctx.at.state):
                 pull = operation.forward(tensors)[1]
             got = pull(cotangents)
-            given = orders.following(operation, tensors, pull.fill(cotangents), got)
+            given = orders.following(operation, tensors, filled(pull, cotangents), got)
         return None, *given
 
 
