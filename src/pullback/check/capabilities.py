@@ -16,20 +16,11 @@ def capabilities(subject: Subject, findings: list[Finding], settings: Settings) 
     }
     if any(f.cause == "pullback-raises" and f.verdict == "undecided" for f in findings):
         table["reverse"] = "refused"
-    second = [f for f in findings if f.probe == "second_order"]
-    if subject.order == 1 or any(f.reason == "refused" for f in second):
+    if subject.order == 1:
         table["second order"] = "refused"
-    elif second:
-        table["second order"] = (
-            "no"
-            if second[0].verdict == "wrong" or second[0].reason == "no"
-            else "yes"
-            if second[0].reason == "right"
-            else "undecided"
-        )
     for f in findings:
-        if f.probe in ("forward_mode", "compiled", "batching", "precision") and f.where:
-            table[f.where] = f.reason
+        if f.capability and f.answer is not None:
+            table[f.capability] = f.answer
     # Somebody asked for certain probes and not for the whole table; or what a wrong rule can do is of no use.
     if settings.probes is not None or any(f.verdict == "wrong" for f in findings):
         return table

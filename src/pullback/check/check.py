@@ -82,20 +82,15 @@ def check_subject(given: Subject, settings: Settings) -> Report:
     if settings.rtol is None and given.accuracy is not None:
         settings = replace(settings, rtol=given.accuracy)
     findings: list[Finding] = []
-    for name, module in discovered().items():
+    for name, probe in discovered().items():
         asked = settings.probes is not None and name in settings.probes
-        if not asked and (settings.probes is not None or getattr(module, "ON_REQUEST", False)):
+        if not asked and (settings.probes is not None or probe.on_request):
             continue
-        if getattr(module, "CAPABILITY", False) and not asked and any(f.verdict == "wrong" for f in findings):
-            continue  # what a wrong rule can do is of no use yet
-        runs_shipped = getattr(module, "RUNS_SHIPPED", False)
-        findings += module.probe(shipped if runs_shipped else subject, settings)
-        if (
-            name == "determinism"
-            and findings
-            and findings[-1].cause in ("stateful-forward", "non-deterministic")
-        ):
-            break  # nothing measured after this would mean anything
+        if probe.skip_when_wrong and not asked and any(f.verdict == "wrong" for f in findings):
+            continue
+        findings += probe.ask(shipped if probe.in_shipped_dtype else subject, settings)
+        if findings and findings[-1].last:
+            break
     findings = explained(subject, findings, settings)
     resolutions = [f.resolution for f in findings if f.verdict == "right" and f.resolution is not None]
     return Report(
@@ -147,10 +142,10 @@ def explained(subject: Subject, findings: list[Finding], settings: Settings) -> 
 
 def blamed(findings: list[Finding]) -> list[Finding]:
     """Blame a wrong derivative on the shape that the host put right in silence, if there is one."""
-    if not any(f.reason == "mended" for f in findings):
+    if not any(f.mended for f in findings):
         return findings
     rest = [f for f in findings if f.probe != "derivative" or f.verdict != "wrong"]
-    return [replace(f, verdict="wrong") if f.reason == "mended" else f for f in rest]
+    return [replace(f, verdict="wrong") if f.mended else f for f in rest]
 
 
 def with_cause(subject: Subject, finding: Finding, settings: Settings) -> Finding:
@@ -163,7 +158,7 @@ def with_cause(subject: Subject, finding: Finding, settings: Settings) -> Findin
         if small is not here:
             finding = replace(finding, inputs=small.inputs, cotangents=None)
             here = small
-        if finding.point.startswith("ax") and (match is None or match.slug == "constant-factor"):
+        if finding.resized and (match is None or match.slug == "constant-factor"):
             # Right at the given shape, off by a factor at another: a size is written into the rule.
             return replace(
                 finding,

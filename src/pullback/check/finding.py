@@ -15,6 +15,7 @@ from pullback.errors import WrongGradientError
 
 SCHEMA = 1
 Verdict = Literal["right", "wrong", "undecided"]
+Answer = Literal["yes", "no", "refused", "undecided"]
 
 
 @dataclass(frozen=True)
@@ -30,10 +31,15 @@ class Finding:
     measured: float | None = None
     claimed: float | None = None
     resolution: float | None = None
-    reason: str = ""
+    reason: str = ""  # why it is undecided, in a word
     oracle: str = ""
     point: str = "given"
     reproducer: str = ""
+    capability: str = ""  # the row of the capability table that it answers, if any
+    answer: Answer | None = None  # … and what it says there
+    mended: bool = False  # the host put a wrong shape right in silence
+    resized: bool = False  # seen at other lengths than the given ones
+    last: bool = False  # nothing that is measured after it would mean anything
     # Kept for the search of the cause and for shrinking; not part of the serialised form.
     inputs: Arrays | None = field(default=None, repr=False, compare=False)
     cotangents: Arrays | None = field(default=None, repr=False, compare=False)
@@ -54,6 +60,11 @@ class Finding:
             "oracle",
             "point",
             "reproducer",
+            "capability",
+            "answer",
+            "mended",
+            "resized",
+            "last",
         )
         return {name: getattr(self, name) for name in names}
 

@@ -27,6 +27,7 @@ class Point:
     inputs: Arrays
     # An edge is a place made for kinks and ties: there the host's own choice is accepted.
     extreme: bool = False
+    resized: bool = False  # axes have other lengths than the given ones
 
 
 def promise(x: Array) -> str:
@@ -218,7 +219,7 @@ def own_points(subject: Subject, rng: np.random.Generator) -> Iterator[Point]:
         if finite(subject, same) is not None:
             yield Point("inputs equal", same)
     for label, resized in reshaped(subject, rng):
-        yield Point(label, resized)
+        yield Point(label, resized, resized=True)
 
 
 def stretch(x: Array, lengths: dict[int, int], rng: np.random.Generator, axis: int | None = None) -> Array:

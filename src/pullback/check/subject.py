@@ -64,6 +64,7 @@ class Subject:
     # A function of the host itself: nobody who checks it can mend it.
     is_builtin: bool = False
     forward_mode_claimed: bool = False
+    mends_shapes: bool = False  # the host puts a cotangent of a wrong shape right in silence
     captured: tuple[str, ...] = ()
     source: str = ""
     words: Words = field(default_factory=Words)

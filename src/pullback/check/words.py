@@ -34,7 +34,7 @@ class Words:
     unused: str = "call the rule itself"
     batching: str = "jacobian"  # the row of the table that tells of batched cotangents
     frozen: str = "look for Python values or NumPy in the body: they are frozen at tracing"
-    mends: str = ""  # what the host does in silence with a cotangent of a wrong shape
+    mends: str = "it is put right in silence"  # a cotangent of a wrong shape, where the host does that
     imports: tuple[str, ...] = ()
     tensor: str = "np.array({values}, dtype={dtype!r})"
 

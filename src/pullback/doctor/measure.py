@@ -79,8 +79,8 @@ def capabilities(host: Any) -> dict[str, str]:
 
 def _listed(report: Report, probe: str) -> str:
     """Name the ways of one probe that work, and those that do not."""
-    answers = {f.where: f.reason for f in report.findings if f.probe == probe and f.where}
-    named = [where if reason == "yes" else f"{where}: {reason}" for where, reason in answers.items()]
+    answers = {f.capability: f.answer for f in report.findings if f.probe == probe and f.capability}
+    named = [way if answer == "yes" else f"{way}: {answer}" for way, answer in answers.items()]
     return ", ".join(named) or "no"
 
 

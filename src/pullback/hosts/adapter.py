@@ -48,6 +48,7 @@ class Adapter(ABC):
 
     host: Host
     words: Words
+    mends_shapes = False  # whether the framework puts a cotangent of a wrong shape right in silence
     builtin: ClassVar[tuple[str, ...]]  # packages whose functions nobody who checks them can mend
     slow: ClassVar[frozenset[str]] = frozenset()
     variables: Sequence[Any] = ()  # of a Keras layer
@@ -392,6 +393,7 @@ class Adapter(ABC):
             captured=self.captured(),
             source=rule.source if rule is not None else source_of(self.definition()),
             words=self.words,
+            mends_shapes=self.mends_shapes,
             parameters=tuple(self.written_parameters()),
             call=functools.partial(self.arguments.written, self.written_name()),
         )

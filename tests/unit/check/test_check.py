@@ -31,7 +31,7 @@ def test_the_package_is_the_function():
 
 
 def test_every_probe_and_cause_has_its_parts():
-    assert all(callable(m.probe) and isinstance(m.RANK, int) for m in probes().values())
+    assert all(callable(p.ask) and isinstance(p.rank, int) for p in probes().values())
     assert all(callable(m.search) and m.SLUG.lower() == m.SLUG for m in causes())
     expected = {"upstream-ignored", "sign", "constant-factor", "transposed", "inputs-swapped", "missing-term"}
     assert expected <= {m.SLUG for m in causes()}

@@ -99,7 +99,7 @@ def test_a_shape_that_pytorch_mends_is_told_of():
 
     report = pb.check(Bias.apply, torch.ones(4, 3), torch.ones(3), **QUICK)
     assert report.verdict == "right"
-    (note,) = [f for f in report.findings if f.reason == "mended"]
+    (note,) = [f for f in report.findings if f.mended]
     assert note.sentence == (
         "the gradient of `b` has shape (4, 3), the input (3,): axis 0 was broadcast and must be summed; "
         "PyTorch sums it in silence"

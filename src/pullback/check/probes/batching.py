@@ -6,17 +6,17 @@ import numpy as np
 
 from pullback.check.draw import near, rounding
 from pullback.check.finding import Finding
+from pullback.check.probe import probe
 from pullback.check.settings import Settings
 from pullback.check.space import Space, roundoff
 from pullback.check.subject import Subject
 
-RANK = 90
-CAPABILITY = True
 ROWS = 4
 SIZE = 256
 
 
-def probe(subject: Subject, settings: Settings) -> list[Finding]:
+@probe(rank=90, skip_when_wrong=True)
+def question(subject: Subject, settings: Settings) -> list[Finding]:
     """Compare a few rows of the host's Jacobian with pullbacks of unit cotangents."""
     where = subject.words.batching
     outputs = subject.forward(subject.inputs)
@@ -35,7 +35,9 @@ def probe(subject: Subject, settings: Settings) -> list[Finding]:
         whole = subject.jacobian(subject.inputs)
     except Exception as error:  # a host may refuse to batch in any way it likes
         return [
-            Finding("batching", "note", f"no {where}: {type(error).__name__}", where=where, reason="refused")
+            Finding(
+                "batching", "note", f"no {where}: {type(error).__name__}", capability=where, answer="refused"
+            )
         ]
     unit = roundoff(outputs)
     for row in settings.rng(14).permutation(space.size)[:ROWS]:
@@ -51,8 +53,9 @@ def probe(subject: Subject, settings: Settings) -> list[Finding]:
                         "batching-differs",
                         "look for operations that mix the rows of a batch of cotangents",
                         where=where,
-                        reason="no",
+                        capability=where,
+                        answer="no",
                         inputs=subject.inputs,
                     )
                 ]
-    return [Finding("batching", "note", "the jacobian agrees row by row", where=where, reason="yes")]
+    return [Finding("batching", "note", "the jacobian agrees row by row", capability=where, answer="yes")]

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from pullback.check.finding import Finding
+from pullback.check.probe import probe
 from pullback.check.settings import Settings
 from pullback.check.subject import Subject
 
-RANK = 60
 
-
-def probe(subject: Subject, settings: Settings) -> list[Finding]:
+@probe(rank=60)
+def question(subject: Subject, settings: Settings) -> list[Finding]:
     """Name the captured tensors of a rule."""
     if not subject.is_rule or not subject.captured:
         return []

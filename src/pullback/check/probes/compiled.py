@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from pullback.check.draw import cotangents, near, rounding
 from pullback.check.finding import Finding
+from pullback.check.probe import probe
 from pullback.check.settings import Settings
 from pullback.check.space import roundoff
 from pullback.check.subject import Subject
 
-RANK = 80
-CAPABILITY = True
-RUNS_SHIPPED = True
 
-
-def probe(subject: Subject, settings: Settings) -> list[Finding]:
+@probe(rank=80, skip_when_wrong=True, in_shipped_dtype=True)
+def question(subject: Subject, settings: Settings) -> list[Finding]:
     """Compare every compiled variant with eager."""
     findings = []
     for name, (_, pullback) in subject.variants.items():
@@ -28,13 +26,15 @@ def probe(subject: Subject, settings: Settings) -> list[Finding]:
             found = pullback(subject.inputs, given)
         except Exception as error:  # a compiler may refuse in any way it likes
             findings.append(
-                Finding("compiled", "note", f"{name}: {type(error).__name__}", where=name, reason="refused")
+                Finding(
+                    "compiled", "note", f"{name}: {type(error).__name__}", capability=name, answer="refused"
+                )
             )
             continue
         same = all(near(a, b, rtol=rounding(roundoff(given))) for a, b in zip(eager, found))
         if same:
             findings.append(
-                Finding("compiled", "note", f"{name} agrees with eager", where=name, reason="yes")
+                Finding("compiled", "note", f"{name} agrees with eager", capability=name, answer="yes")
             )
         else:
             findings.append(
@@ -45,7 +45,8 @@ def probe(subject: Subject, settings: Settings) -> list[Finding]:
                     "compiled-differs",
                     subject.words.frozen,
                     where=name,
-                    reason="no",
+                    capability=name,
+                    answer="no",
                     inputs=subject.inputs,
                     cotangents=given,
                 )

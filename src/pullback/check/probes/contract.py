@@ -6,16 +6,16 @@ from dataclasses import replace
 
 from pullback.check.draw import cotangents
 from pullback.check.finding import Finding
+from pullback.check.probe import probe
 from pullback.check.settings import Settings
 from pullback.check.space import is_complex
 from pullback.check.subject import Array, Arrays, Cotangents, Subject
 from pullback.check.words import Words
 from pullback.hosts.base import broadcast_axes
 
-RANK = 20
 
-
-def probe(subject: Subject, settings: Settings) -> list[Finding]:
+@probe(rank=20)
+def question(subject: Subject, settings: Settings) -> list[Finding]:
     """Call the pullback once and look at what comes back."""
     return look(subject, settings, "given")
 
@@ -44,7 +44,7 @@ def look(subject: Subject, settings: Settings, label: str, original: Arrays = ()
     if claimed is None:
         return [raised] if raised else []
     findings = shapes(subject, claimed, given, label, original)
-    if subject.words.mends and raised is None:
+    if subject.mends_shapes and raised is None:
         findings += mended(subject, claimed, given, label, original)
     # A refused shape has its own name; anything else is said as it was raised.
     if raised is not None and not any(f.verdict == "wrong" for f in findings):
@@ -70,7 +70,7 @@ def mended(
     if direct is None or any(g is not None and g.shape != x.shape for g, x in zip(claimed, subject.inputs)):
         return []
     return [
-        replace(f, verdict="note", sentence=f"{f.sentence}; {subject.words.mends}", reason="mended")
+        replace(f, verdict="note", sentence=f"{f.sentence}; {subject.words.mends}", mended=True)
         for f in shapes(subject, direct, given, label, original)
         if f.verdict == "wrong"
     ]

@@ -6,15 +6,13 @@ import time
 
 from pullback.check.draw import cotangents
 from pullback.check.finding import Finding
+from pullback.check.probe import probe
 from pullback.check.settings import Settings
 from pullback.check.subject import Pullback, Subject
 
-RANK = 130
-ON_REQUEST = True
-RUNS_SHIPPED = True
 
-
-def probe(subject: Subject, settings: Settings) -> list[Finding]:
+@probe(rank=130, on_request=True, in_shipped_dtype=True)
+def question(subject: Subject, settings: Settings) -> list[Finding]:
     """Time the rule and plain autodiff side by side."""
     if subject.body_pullback is None:
         return []

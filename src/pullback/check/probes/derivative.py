@@ -12,12 +12,12 @@ from pullback.check.finding import Finding
 from pullback.check.numeric import Outcome
 from pullback.check.oracle import AUTODIFF, FLOAT64, SHIPPED
 from pullback.check.points import Point, own_points
+from pullback.check.probe import probe
 from pullback.check.problem import Problem, ShapeMismatchError
 from pullback.check.settings import Settings
 from pullback.check.space import roundoff
 from pullback.check.subject import Subject
 
-RANK = 30
 PATIENCE = 20.0  # seconds for the checker's own points; the given one takes what it takes
 WHY = {
     "noise": "rounding hides the derivative",
@@ -30,7 +30,8 @@ WHY = {
 }
 
 
-def probe(subject: Subject, settings: Settings) -> list[Finding]:
+@probe(rank=30)
+def question(subject: Subject, settings: Settings) -> list[Finding]:
     """Test the given point, then own points until one fails."""
     if subject.intent.kind == "differs":
         return [
@@ -130,6 +131,7 @@ def finding_of(subject: Subject, outcome: Outcome, point: Point, settings: Setti
         reason=outcome.reason,
         oracle=oracle,
         point=point.label,
+        resized=point.resized,
         inputs=point.inputs,
         cotangents=cotangents,
     )

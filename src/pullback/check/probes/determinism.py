@@ -6,14 +6,14 @@ import numpy as np
 
 from pullback.check.draw import cotangents
 from pullback.check.finding import Finding
+from pullback.check.probe import probe
 from pullback.check.settings import Settings
 from pullback.check.space import roundoff
 from pullback.check.subject import Arrays, Cotangents, Subject
 
-RANK = 5
 
-
-def probe(subject: Subject, settings: Settings) -> list[Finding]:
+@probe(rank=5)
+def question(subject: Subject, settings: Settings) -> list[Finding]:
     """Run everything twice on the same input."""
     first, again = subject.forward(subject.inputs), subject.forward(subject.inputs)
     unit = roundoff(first)
@@ -27,6 +27,7 @@ def probe(subject: Subject, settings: Settings) -> list[Finding]:
                 "stateful-forward",
                 "draw the random numbers outside, or pass a seed as an argument",
                 inputs=subject.inputs,
+                last=True,
             )
         ]
     given = cotangents(subject, settings.rng(9))
@@ -44,6 +45,7 @@ def probe(subject: Subject, settings: Settings) -> list[Finding]:
                 "keep what the forward drew (a mask, a permutation) as a residual instead of drawing again",
                 inputs=subject.inputs,
                 cotangents=given,
+                last=True,
             )
         ]
     return []

@@ -9,17 +9,15 @@ from pullback.check.finding import Finding
 from pullback.check.numeric import derivative_test
 from pullback.check.oracle import body_gradient
 from pullback.check.points import own_points
+from pullback.check.probe import probe
 from pullback.check.problem import Problem
 from pullback.check.settings import Settings
 from pullback.check.space import roundoff
 from pullback.check.subject import Subject
 
-RANK = 120
-CAPABILITY = True
-RUNS_SHIPPED = True
 
-
-def probe(subject: Subject, settings: Settings) -> list[Finding]:
+@probe(rank=120, skip_when_wrong=True, in_shipped_dtype=True)
+def question(subject: Subject, settings: Settings) -> list[Finding]:
     """Look at extreme points for a rule that is right where autodiff is not."""
     if subject.body_pullback is None or subject.intent.kind == "differs" or not settings.own_points:
         return []

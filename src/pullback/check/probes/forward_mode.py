@@ -6,15 +6,14 @@ import numpy as np
 
 from pullback.check.directions import relative, signed
 from pullback.check.finding import Finding
+from pullback.check.probe import probe
 from pullback.check.problem import Problem, ShapeMismatchError
 from pullback.check.settings import Settings
 from pullback.check.subject import Subject
 
-RANK = 70
-CAPABILITY = True
 
-
-def probe(subject: Subject, settings: Settings) -> list[Finding]:
+@probe(rank=70, skip_when_wrong=True)
+def question(subject: Subject, settings: Settings) -> list[Finding]:
     """Run the dot test with the host's pushforward."""
     if subject.pushforward is None or not any(subject.differentiable):
         return []
@@ -39,8 +38,8 @@ def probe(subject: Subject, settings: Settings) -> list[Finding]:
                 "forward_mode",
                 "note",
                 f"no forward mode: {type(error).__name__}",
-                where="forward",
-                reason="refused",
+                capability="forward",
+                answer="refused",
             )
         ]
     along = problem.codomain.pack(pushed)
@@ -52,7 +51,11 @@ def probe(subject: Subject, settings: Settings) -> list[Finding]:
     if abs(left - right) <= max(rounding, settings.rtol or 0.0) * scale:
         return [
             Finding(
-                "forward_mode", "note", "forward mode agrees with reverse mode", where="forward", reason="yes"
+                "forward_mode",
+                "note",
+                "forward mode agrees with reverse mode",
+                capability="forward",
+                answer="yes",
             )
         ]
     claimed = subject.forward_mode_claimed
@@ -66,6 +69,7 @@ def probe(subject: Subject, settings: Settings) -> list[Finding]:
             measured=left,
             claimed=right,
             where="forward",
-            reason="no",
+            capability="forward",
+            answer="no",
         )
     ]

@@ -6,14 +6,14 @@ import numpy as np
 
 from pullback.check.directions import signed
 from pullback.check.finding import Finding
+from pullback.check.probe import probe
 from pullback.check.problem import Problem
 from pullback.check.settings import Settings
 from pullback.check.subject import Subject
 
-RANK = 40
 
-
-def probe(subject: Subject, settings: Settings) -> list[Finding]:
+@probe(rank=40)
+def question(subject: Subject, settings: Settings) -> list[Finding]:
     """Compare g(2a − 3b) with 2g(a) − 3g(b), at the given point."""
     if not any(subject.differentiable):
         return []

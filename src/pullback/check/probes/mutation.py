@@ -6,13 +6,13 @@ import numpy as np
 
 from pullback.check.draw import cotangents
 from pullback.check.finding import Finding
+from pullback.check.probe import probe
 from pullback.check.settings import Settings
 from pullback.check.subject import Subject
 
-RANK = 100
 
-
-def probe(subject: Subject, settings: Settings) -> list[Finding]:
+@probe(rank=100)
+def question(subject: Subject, settings: Settings) -> list[Finding]:
     """Compare inputs and cotangents before and after."""
     given = cotangents(subject, settings.rng(16))
     before = (*subject.inputs, *given)

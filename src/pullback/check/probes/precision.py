@@ -6,16 +6,14 @@ import numpy as np
 
 from pullback.check.draw import cotangents
 from pullback.check.finding import Finding
+from pullback.check.probe import probe
 from pullback.check.settings import Settings
 from pullback.check.space import is_real_or_complex, roundoff
 from pullback.check.subject import Arrays, Cotangents, Subject
 
-RANK = 110
-CAPABILITY = True
-RUNS_SHIPPED = True
 
-
-def probe(subject: Subject, settings: Settings) -> list[Finding]:
+@probe(rank=110, skip_when_wrong=True, in_shipped_dtype=True)
+def question(subject: Subject, settings: Settings) -> list[Finding]:
     """Compare with float64 at the same rounded inputs, and with plain autodiff in the same dtype."""
     unit = roundoff([x for x, d in zip(subject.inputs, subject.differentiable) if d])
     if unit < 1e-12 or subject.astype is None or subject.intent.kind == "differs":
@@ -50,7 +48,8 @@ def probe(subject: Subject, settings: Settings) -> list[Finding]:
                 "precision-lost",
                 "rewrite the formula without the cancellation",
                 where=name,
-                reason="no",
+                capability=name,
+                answer="no",
                 inputs=subject.inputs,
                 cotangents=given,
             )
@@ -60,8 +59,8 @@ def probe(subject: Subject, settings: Settings) -> list[Finding]:
             "precision",
             "note",
             f"{name}: {bits:.0f} bits right",
-            where=name,
-            reason="yes" if error < 0.1 else "no",
+            capability=name,
+            answer="yes" if error < 0.1 else "no",
         )
     ]
 

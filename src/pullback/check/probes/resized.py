@@ -6,23 +6,26 @@ better explanation than its shape elsewhere.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from pullback.check.finding import Finding
 from pullback.check.points import reshaped
+from pullback.check.probe import probe
 from pullback.check.probes.contract import look
 from pullback.check.settings import Settings
 from pullback.check.subject import Subject
 
-RANK = 35
-CAPABILITY = True
 
-
-def probe(subject: Subject, settings: Settings) -> list[Finding]:
+@probe(rank=35, skip_when_wrong=True)
+def question(subject: Subject, settings: Settings) -> list[Finding]:
     """Lengthen axes where the function accepts it, and look at the shapes that come back."""
     if not settings.own_points:
         return []
     for label, inputs in reshaped(subject, settings.rng(3)):
         found = look(subject.at(inputs), settings, label, subject.inputs)
-        worse = [f for f in found if f.verdict == "wrong" and f.cause != "pullback-raises"]
+        worse = [
+            replace(f, resized=True) for f in found if f.verdict == "wrong" and f.cause != "pullback-raises"
+        ]
         if worse:
             return worse
     return []

@@ -7,17 +7,17 @@ import numpy as np
 from pullback.check.examine import examine
 from pullback.check.finding import Finding
 from pullback.check.points import Point
+from pullback.check.probe import probe
 from pullback.check.problem import ShapeMismatchError
 from pullback.check.second import second_subject
 from pullback.check.settings import Settings
 from pullback.check.subject import Subject
 
-RANK = 50
-# A wrong first order says all there is to say.
-CAPABILITY = True
+ROW = "second order"
 
 
-def probe(subject: Subject, settings: Settings) -> list[Finding]:
+@probe(rank=50, skip_when_wrong=True)
+def question(subject: Subject, settings: Settings) -> list[Finding]:
     """Test the host's second derivative against differences of the pullback."""
     if settings.order < 2 or subject.second is None or subject.order == 1 or not any(subject.differentiable):
         return []
@@ -36,11 +36,19 @@ def probe(subject: Subject, settings: Settings) -> list[Finding]:
                 "the second derivative has another shape than its input",
                 "wrong-shape",
                 inputs=subject.inputs,
+                capability=ROW,
+                answer="no",
             )
         ]
     except Exception as error:  # the host cannot differentiate the pullback
         return [
-            Finding("second_order", "note", f"no second derivative: {type(error).__name__}", reason="refused")
+            Finding(
+                "second_order",
+                "note",
+                f"no second derivative: {type(error).__name__}",
+                capability=ROW,
+                answer="refused",
+            )
         ]
     if outcome.verdict == "wrong" and outcome.discrepancy < 1e-6:
         return []
@@ -50,7 +58,8 @@ def probe(subject: Subject, settings: Settings) -> list[Finding]:
                 "second_order",
                 "note",
                 f"second order {outcome.verdict}",
-                reason=outcome.verdict,
+                capability=ROW,
+                answer="yes" if outcome.verdict == "right" else "undecided",
                 resolution=None if not np.isfinite(outcome.resolution) else float(outcome.resolution),
             )
         ]
@@ -60,7 +69,8 @@ def probe(subject: Subject, settings: Settings) -> list[Finding]:
                 "second_order",
                 "note",
                 "no second derivative: the gradient runs through Python code",
-                reason="no",
+                capability=ROW,
+                answer="no",
             )
         ]
     worst = outcome.worst
@@ -73,5 +83,7 @@ def probe(subject: Subject, settings: Settings) -> list[Finding]:
             claimed=worst.claimed if worst else None,
             resolution=float(outcome.resolution),
             inputs=subject.inputs,
+            capability=ROW,
+            answer="no",
         )
     ]

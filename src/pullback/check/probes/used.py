@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from pullback.check.draw import cotangents, near
 from pullback.check.finding import Finding
+from pullback.check.probe import probe
 from pullback.check.settings import Settings
 from pullback.check.space import roundoff
 from pullback.check.subject import Subject
 
-RANK = 15
 
-
-def probe(subject: Subject, settings: Settings) -> list[Finding]:
+@probe(rank=15)
+def question(subject: Subject, settings: Settings) -> list[Finding]:
     """Compare the host's gradient with the rule's `grad` called by hand and with plain autodiff."""
     if subject.direct_pullback is None or subject.body_pullback is None:
         return []
@@ -22,7 +22,7 @@ def probe(subject: Subject, settings: Settings) -> list[Finding]:
         plain = subject.body_pullback(subject.inputs, given)
     except Exception:  # the contract probe says so
         return []
-    if subject.words.mends and any(
+    if subject.mends_shapes and any(
         d is not None and d.shape != x.shape for d, x in zip(direct, subject.inputs)
     ):
         return []  # the host puts a shape right: the contract probe says so

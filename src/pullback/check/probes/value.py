@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from pullback.check.draw import near
 from pullback.check.finding import Finding
+from pullback.check.probe import probe
 from pullback.check.settings import Settings
 from pullback.check.space import roundoff
 from pullback.check.subject import Subject
 
-RANK = 10
 
-
-def probe(subject: Subject, settings: Settings) -> list[Finding]:
+@probe(rank=10)
+def question(subject: Subject, settings: Settings) -> list[Finding]:
     """Compare the values of the rule and of its body."""
     if subject.body_forward is None:
         return []

@@ -37,6 +37,7 @@ class TorchAdapter(Adapter):
 
     host = HOST
     words = TorchWords()
+    mends_shapes = True
     builtin = ("torch", "keras")
     slow = frozenset({"torch.compile"})
 
