@@ -6,9 +6,12 @@ import contextlib
 import secrets
 import sys
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-MISSING = "pullback: the command needs click and rich: pip install 'pullback[cli]'"
+if TYPE_CHECKING:
+    from pullback.record.job import Options
+
+MISSING = "pullback: the command needs click and rich: pip install click rich"
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -64,13 +67,27 @@ def command() -> Any:
     @click.option("--strict", is_flag=True, help="Let an undecided rule fail, too.")
     @click.option("--all", "everything", is_flag=True, help="Check the frameworks' own rules as well.")
     @click.pass_obj
-    def check(arguments: tuple[str, ...], targets: tuple[str, ...], **options: Any) -> None:
+    def check(
+        arguments: tuple[str, ...],
+        targets: tuple[str, ...],
+        seconds: float | None,
+        calls: int | None,
+        seed: int | None,
+        order: int,
+        everything: bool,
+        **outputs: Any,
+    ) -> None:
         """Check custom gradients: of scripts (train.py), functions (mylib.losses:focal), folders, modules.
 
         A script runs in a child process, and every custom gradient it uses is checked at the values it saw.
         What stands after -- goes to the script.
         """
-        raise SystemExit(check_targets(targets, arguments=arguments, **options))
+        from pullback.check.settings import Settings
+        from pullback.record.job import Options
+
+        settings = Settings(seed=secrets.randbelow(2**31) if seed is None else seed, order=order)
+        options = Options(settings, arguments, seconds, calls, everything)
+        raise SystemExit(check_targets(targets, options, **outputs))
 
     @pullback.command(epilog="Exit codes: 0 at least one host works, 1 none does.")
     @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -100,17 +117,12 @@ def examine(*, as_json: bool = False) -> int:
 
 def check_targets(
     targets: tuple[str, ...],
+    options: Options,
     *,
-    arguments: tuple[str, ...] = (),
-    seconds: float | None = None,
-    calls: int | None = None,
-    seed: int | None = None,
-    order: int = 2,
     json_file: str | None = None,
     junit_file: str | None = None,
     github: bool = False,
     strict: bool = False,
-    everything: bool = False,
 ) -> int:
     """Check targets, print and write the reports, and give the exit code."""
     from pullback.record.launch import launch
@@ -119,18 +131,11 @@ def check_targets(
     from pullback.report import json, junit, terminal
     from pullback.report.entry import Run
 
-    run = Run(seed=secrets.randbelow(2**31) if seed is None else seed, targets=tuple(targets))
-    options = {
-        "arguments": arguments,
-        "seconds": seconds,
-        "calls": calls,
-        "order": order,
-        "everything": everything,
-    }
+    run = Run(seed=options.settings.seed, targets=tuple(targets))
     with progress() as told:
         for text in targets:
             try:
-                launch(parse(text), run, told, **options)
+                launch(parse(text), run, told, options)
             except TargetError as error:
                 run.problems.append(str(error))
     terminal.show(run)

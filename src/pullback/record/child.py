@@ -10,7 +10,6 @@ import os
 import sys
 from collections.abc import Iterable
 
-from pullback.check.settings import Settings
 from pullback.record import store
 from pullback.record.clock import Clock, Stop
 from pullback.record.events import Events
@@ -27,7 +26,8 @@ class Child:
     def __init__(self, job: Job, events: Events) -> None:
         self.job = job
         self.events = events
-        self.settings = Settings(seed=job.seed, order=job.order)
+        self.options = job.options
+        self.settings = job.options.settings
         self.name = job.target.text
         self.abrupt = False  # threads of a stopped script would keep the process alive
 
@@ -59,8 +59,8 @@ class Child:
         """Run the script, then check every rule it used at the values it saw."""
         clock = Clock()
         recorder = Recorder(
-            everything=self.job.everything,
-            calls=self.job.calls,
+            everything=self.options.everything,
+            calls=self.options.calls,
             full=clock.ring,
             folder=self.job.folder,
         )
@@ -68,16 +68,16 @@ class Child:
         process = os.getpid()
         problem = ""
         with recording(recorder):
-            with clock.watching(self.job.seconds):
-                problem = run_script(self.job.target.module, list(self.job.arguments))
+            with clock.watching(self.options.seconds):
+                problem = run_script(self.job.target.module, list(self.options.arguments))
             recorder.on = False
         _flush()
         if os.getpid() != process:  # the script forked: only the first process reports
             os._exit(0)
         self.abrupt = clock.rang
         if clock.rang:
-            at_calls = self.job.calls is not None and recorder.seen >= self.job.calls
-            limit = f"{self.job.calls} calls" if at_calls else f"{self.job.seconds:g} s"
+            at_calls = self.options.calls is not None and recorder.seen >= self.options.calls
+            limit = f"{self.options.calls} calls" if at_calls else f"{self.options.seconds:g} s"
             self.events.send(
                 "note", text=f"{self.name} was stopped after {limit}; what it had used by then is checked"
             )
@@ -94,7 +94,7 @@ class Child:
     def script_again(self) -> None:
         """Check the samples of a script that died, on the rules that importing it defines."""
         kept, lost = store.read(self.job.folder)
-        recorder = Recorder(everything=self.job.everything)
+        recorder = Recorder(everything=self.options.everything)
         clock = Clock()
         self.events.send("phase", phase="importing", what=self.name)
         wanted = {place for place, _ in kept}
@@ -107,8 +107,8 @@ class Child:
             recorder.full = enough
 
         recorder.most, recorder.full = 1, enough
-        with recording(recorder), clock.watching(self.job.seconds):
-            run_script(self.job.target.module, list(self.job.arguments), name="__pullback_again__")
+        with recording(recorder), clock.watching(self.options.seconds):
+            run_script(self.job.target.module, list(self.options.arguments), name="__pullback_again__")
         recorder.on = False
         self.abrupt = True
         rules: dict[tuple[str, int, str], Recorded] = {}
@@ -153,7 +153,7 @@ class Child:
         target = self.job.target
         names = files_of(target.module) if target.kind == "folder" else names_of(target.module)
         found = 0
-        recorder = Recorder(everything=self.job.everything)
+        recorder = Recorder(everything=self.options.everything)
         for name in names:
             if name in self.job.skip:
                 continue
@@ -172,7 +172,7 @@ class Child:
                 where = f"{rule.name} ({os.path.relpath(file)}:{rule.line})"
                 self.events.send("note", text=f"{where} is a method: check a script that uses it")
                 del rules[rule.place]
-            rules.update({r.place: r for r in rules_of(module, everything=self.job.everything)})
+            rules.update({r.place: r for r in rules_of(module, everything=self.options.everything)})
             found += len(rules)
             self.found(rules.values())  # at once: the next module may crash
         if not found and not self.job.skip:

@@ -5,12 +5,24 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass
 
+from pullback.check.settings import Settings
 from pullback.record.target import Target
 
 
 @dataclass(frozen=True)
+class Options:
+    """Hold what one run of the command was told, the same for every target."""
+
+    settings: Settings
+    arguments: tuple[str, ...] = ()  # of the script
+    seconds: float | None = None
+    calls: int | None = None
+    everything: bool = False  # the frameworks' own rules too
+
+
+@dataclass(frozen=True)
 class Job:
-    """Hold one target and the options of its check.
+    """Hold one target, and how it is to be checked.
 
     `skip` lists modules that an earlier child has done, or died of. `again` says that an earlier child died
     while the script ran, and that only the samples it left in `folder` are to be checked.
@@ -18,12 +30,7 @@ class Job:
 
     target: Target
     folder: str
-    seed: int
-    arguments: tuple[str, ...] = ()
-    seconds: float | None = None
-    calls: int | None = None
-    order: int = 2
-    everything: bool = False
+    options: Options
     skip: tuple[str, ...] = ()
     again: bool = False
 
@@ -35,5 +42,7 @@ class Job:
     def loads(text: str) -> Job:
         """Read a job."""
         data = json.loads(text)
-        target = Target(**data.pop("target"))
-        return Job(target, **{**data, "arguments": tuple(data["arguments"]), "skip": tuple(data["skip"])})
+        target, options = Target(**data.pop("target")), data.pop("options")
+        options["settings"] = Settings(**options["settings"])
+        options["arguments"] = tuple(options["arguments"])
+        return Job(target, data["folder"], Options(**options), tuple(data["skip"]), data["again"])

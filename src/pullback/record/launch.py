@@ -18,7 +18,7 @@ from typing import Any
 
 from pullback.record import store
 from pullback.record.events import Reader
-from pullback.record.job import Job
+from pullback.record.job import Job, Options
 from pullback.record.target import Target
 from pullback.report.entry import Run, from_plain
 
@@ -26,10 +26,10 @@ PATIENCE = 20.0  # seconds past its limit after which a script that does not hea
 Progress = Callable[[dict[str, Any]], None]
 
 
-def launch(target: Target, run: Run, progress: Progress, **options: Any) -> None:
+def launch(target: Target, run: Run, progress: Progress, options: Options) -> None:
     """Check one target and add what is found to the run."""
     with tempfile.TemporaryDirectory(prefix="pullback-") as folder:
-        job = Job(target, folder, run.seed, **options)
+        job = Job(target, folder, options)
         while True:
             last, ended = _child(job, run, progress)
             if not ended:
@@ -60,6 +60,7 @@ def launch(target: Target, run: Run, progress: Progress, **options: Any) -> None
 
 def _child(job: Job, run: Run, progress: Progress) -> tuple[dict[str, Any], str]:
     """Run one child; give its last phase, and how it died if it did."""
+    seconds = job.options.seconds
     events = os.path.join(job.folder, "events")
     if os.path.exists(events):
         os.remove(events)
@@ -77,9 +78,7 @@ def _child(job: Job, run: Run, progress: Progress) -> tuple[dict[str, Any], str]
                 done = _told(event, run, last) or done
                 progress(event)
                 running = last["phase"] == "running"
-                limit = (
-                    time.monotonic() + job.seconds + PATIENCE if running and job.seconds is not None else None
-                )
+                limit = time.monotonic() + seconds + PATIENCE if running and seconds is not None else None
             if code is not None:
                 break
             if limit is not None and time.monotonic() > limit:
@@ -96,7 +95,7 @@ def _child(job: Job, run: Run, progress: Progress) -> tuple[dict[str, Any], str]
             interrupted = True
     if done:
         return last, ""
-    return last, f"did not stop after {job.seconds:g} s and was ended" if killed else how(code)
+    return last, f"did not stop after {seconds:g} s and was ended" if killed else how(code)
 
 
 def _told(event: dict[str, Any], run: Run, last: dict[str, Any]) -> bool:
