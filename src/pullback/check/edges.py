@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pullback.check.directions import floor_of, signed
-from pullback.check.numeric import Equation, Outcome
+from pullback.check.equation import Equation, Outcome
 from pullback.check.problem import Problem
 from pullback.check.steps import Line, anchor, dot
 from pullback.check.subject import Array

@@ -54,6 +54,9 @@ class Evidence:
     trusted: bool | None = None
     cache: dict[bytes, Array] = field(default_factory=dict)
     fresh: list[Evidence] | None = None
+    # The one input to look at; None looks at all.
+    alone: int | None = None
+    around: Evidence | None = None  # the evidence for all inputs, of which this looks at one
 
     def __post_init__(self) -> None:
         self.problem = Problem.of(self.subject)
@@ -174,6 +177,8 @@ class Evidence:
     @cached_property
     def wrong_inputs(self) -> list[int]:
         """List the inputs whose gradient is wrong."""
+        if self.alone is not None:
+            return [self.alone]
         if self.true is None:
             return []
         silent = [p for p, k in enumerate(self.problem.chosen) if k in self.problem.silent]
@@ -188,15 +193,9 @@ class Evidence:
 
     def only(self, place: int) -> Evidence:
         """Look at one wrong input alone."""
-        view = Evidence(self.subject, self.settings, self.order, self.autodiff, self.cache, self.fresh)
-        view.__dict__["wrong_inputs"] = [place]
-        other = self.elsewhere()
-        if other is not None and place in other.wrong_inputs:
-            narrowed = Evidence(other.subject, other.settings, other.order, other.autodiff, other.cache)
-            narrowed.__dict__["wrong_inputs"] = [place]
-            other = narrowed
-        view._elsewhere = other
-        return view
+        return Evidence(
+            self.subject, self.settings, self.order, self.autodiff, self.cache, self.fresh, place, self
+        )
 
     def unmoved(self, place: int) -> bool:
         """Tell whether the claim for an input does not depend on the inputs at all."""
@@ -231,11 +230,13 @@ class Evidence:
 
     def elsewhere(self) -> Evidence | None:
         """Gather the same evidence at another generic point, to break coincidences."""
-        if not hasattr(self, "_elsewhere"):
-            self._elsewhere = self._gather_elsewhere()
         return self._elsewhere
 
-    def _gather_elsewhere(self) -> Evidence | None:
+    @cached_property
+    def _elsewhere(self) -> Evidence | None:
+        if self.around is not None and self.alone is not None:
+            other = self.around.elsewhere()
+            return other if other is None or self.alone not in other.wrong_inputs else other.only(self.alone)
         rng = self.settings.rng(78)
         x = self.problem.x
         for draw in (signed(rng, x.size) * floor_of(x) * 16, x * rng.uniform(0.5, 1.5, x.size)):

@@ -11,7 +11,8 @@ from dataclasses import replace
 import numpy as np
 
 from pullback.check.directions import signed
-from pullback.check.numeric import Outcome, derivative_test
+from pullback.check.equation import Outcome
+from pullback.check.numeric import derivative_test
 from pullback.check.oracle import body_gradient, disagreement
 from pullback.check.points import Point, promise
 from pullback.check.problem import Problem

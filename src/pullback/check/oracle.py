@@ -22,17 +22,9 @@ def body_gradient(subject: Subject, problem: Problem, v: Array) -> Array | None:
         return None
     try:
         claimed = subject.body_pullback(problem.inputs, problem.codomain.unpack(v))
-        return Problem.packed(_ignoring(problem), claimed)
+        return problem.packed(claimed)
     except (ShapeMismatchError, Exception):  # the body need not be differentiable
         return None
-
-
-def _ignoring(problem: Problem) -> Problem:
-    """Copy a problem so that a None of autodiff is not taken for one of the rule."""
-    copy = object.__new__(Problem)
-    copy.__dict__.update(problem.__dict__)
-    copy.silent = set()
-    return copy
 
 
 def disagreement(a: Array, b: Array, unit: float) -> Array:

@@ -222,8 +222,8 @@ def own_points(subject: Subject, rng: np.random.Generator) -> Iterator[Point]:
         yield Point(label, resized, resized=True)
 
 
-def stretch(x: Array, lengths: dict[int, int], rng: np.random.Generator, axis: int | None = None) -> Array:
-    """Change axis lengths by repeating or cutting entries, with fresh magnitudes so that nothing ties."""
+def stretch(x: Array, lengths: dict[int, int], axis: int | None = None) -> Array:
+    """Change axis lengths by repeating or cutting entries."""
     for i, d in enumerate(x.shape):
         if d in lengths and (axis is None or axis == i):
             x = np.take(x, np.arange(lengths[d]) % d, axis=i)
@@ -238,12 +238,12 @@ def reshaped(subject: Subject, rng: np.random.Generator) -> Iterator[tuple[str, 
     candidates: list[tuple[str, Arrays]] = []
     for d in lengths[:3]:
         candidates.append(
-            (f"axes of {d} made {d + 1}", tuple(stretch(x, {d: d + 1}, rng) for x in subject.inputs))
+            (f"axes of {d} made {d + 1}", tuple(stretch(x, {d: d + 1}) for x in subject.inputs))
         )
     for k, x in enumerate(subject.inputs):
         if len(set(x.shape)) < x.ndim:
             for axis, d in enumerate(x.shape):
-                longer = stretch(x, {d: d + 1}, rng, axis)
+                longer = stretch(x, {d: d + 1}, axis)
                 others = tuple(longer if i == k else other for i, other in enumerate(subject.inputs))
                 candidates.append((f"axis {axis} of {subject.names[k]} longer", others))
     for label, inputs in candidates[:6]:

@@ -61,16 +61,16 @@ class Problem:
     def gradient(self, v: Array, vector: Array | None = None) -> Array:
         """Give the claimed gradient of ⟨v, f⟩ as a vector."""
         inputs = self.inputs if vector is None else self.with_x(vector)
-        return self.packed(self.pullback(inputs, self.codomain.unpack(v)))
+        claimed = self.pullback(inputs, self.codomain.unpack(v))
+        self.silent.update(k for k in self.chosen if claimed[k] is None)
+        return self.packed(claimed)
 
     def packed(self, claimed: Cotangents) -> Array:
-        """Pack cotangents of the inputs, noting those that are None."""
+        """Pack cotangents of the inputs, with zeros for None."""
         parts = []
         for k, shape in zip(self.chosen, self.domain.shapes):
             part = claimed[k]
-            if part is None:
-                self.silent.add(k)
-            elif part.shape != shape:
+            if part is not None and part.shape != shape:
                 raise ShapeMismatchError(f"input {k}: {part.shape} for {shape}")
             parts.append(part)
         return self.domain.pack(parts)

@@ -13,14 +13,14 @@ from pullback.check.space import is_complex, is_real_or_complex
 from pullback.check.subject import Arrays, Subject
 
 
-def candidates(inputs: Arrays, rng: np.random.Generator) -> Iterator[Arrays]:
+def candidates(inputs: Arrays) -> Iterator[Arrays]:
     """Give smaller or rounder inputs, the boldest first."""
     lengths = {d for x in inputs for d in x.shape if d > 3}
     if lengths:
-        yield tuple(stretch(x, {d: 3 if d % 2 else 2 for d in lengths}, rng) for x in inputs)
+        yield tuple(stretch(x, {d: 3 if d % 2 else 2 for d in lengths}) for x in inputs)
         for d in sorted(lengths, reverse=True):
             for less in (2, 3):
-                yield tuple(stretch(x, {d: less}, rng) for x in inputs)
+                yield tuple(stretch(x, {d: less}) for x in inputs)
     yield tuple(
         np.round(x, 2) if is_real_or_complex(x.dtype) and x.dtype.name != "bfloat16" else x for x in inputs
     )
@@ -31,7 +31,7 @@ def shrunk(subject: Subject, settings: Settings) -> Subject:
     rng = settings.rng(11)
     if sum(x.size for x in subject.inputs) <= 64 or any(is_complex(x.dtype) for x in subject.inputs):
         return subject
-    for inputs in candidates(subject.inputs, rng):
+    for inputs in candidates(subject.inputs):
         if finite(subject, inputs) is None:
             continue
         try:

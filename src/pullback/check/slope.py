@@ -10,7 +10,7 @@ import numpy as np
 
 from pullback.check.directions import floored, relative, signed
 from pullback.check.edges import at_edge
-from pullback.check.numeric import Outcome, equation, noise_of
+from pullback.check.equation import Outcome, equation, noise_of
 from pullback.check.problem import Problem
 from pullback.check.settings import Settings
 from pullback.check.steps import Line

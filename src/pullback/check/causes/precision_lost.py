@@ -25,15 +25,15 @@ def search(evidence: Evidence) -> Match | None:
         with np.errstate(over="ignore"):
             held = np.array_equal(c.astype(kind).astype(float), c)
         if held and relative.max() < limit:
-            return _match(evidence, name, relative)
+            return _match(evidence, name)
     bits = -np.log2(np.median(relative) + 1e-300)
     scattered = all(abs((ratio_of(evidence, p) or 1) - 1) < 1e-7 for p in evidence.wrong_inputs)
     if scattered and relative.max() < 3e-6 and bits > 18:
-        return _match(evidence, "float32", relative)
+        return _match(evidence, "float32")
     return None
 
 
-def _match(evidence: Evidence, name: str, relative: object) -> Match:
+def _match(evidence: Evidence, name: str) -> Match:
     return Match(
         SLUG,
         f"the gradient has only the precision of {name}: it is right, but rounded on the way",

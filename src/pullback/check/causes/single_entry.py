@@ -8,8 +8,8 @@ import numpy as np
 
 from pullback.check.cause import Match
 from pullback.check.directions import relative
+from pullback.check.equation import noise_of
 from pullback.check.evidence import Evidence
-from pullback.check.numeric import noise_of
 from pullback.check.steps import Line, intercept
 
 SLUG = "wrong-region"

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from pullback.check.equation import Outcome
 from pullback.check.examine import examine, reads_one_triangle
 from pullback.check.finding import Finding
-from pullback.check.numeric import Outcome
 from pullback.check.oracle import AUTODIFF, FLOAT64, SHIPPED
 from pullback.check.points import Point, own_points
 from pullback.check.probe import probe
@@ -59,7 +59,7 @@ def question(subject: Subject, settings: Settings) -> list[Finding]:
         return [
             Finding("derivative", "undecided", f"no gradient: {type(error).__name__}", reason="no gradient")
         ]
-    first = finding_of(subject, outcome, Point("given", subject.inputs), settings)
+    first = finding_of(subject, outcome, Point("given", subject.inputs))
     if outcome.verdict == "wrong" or not settings.own_points:
         return [first]
     findings = [first]
@@ -94,10 +94,10 @@ def question(subject: Subject, settings: Settings) -> list[Finding]:
             sentence = f"the host's own gradient is wrong at a point of the checker's own ({point.label})"
             return [
                 *findings,
-                replace(finding_of(subject, found, point, settings), verdict="note", sentence=sentence),
+                replace(finding_of(subject, found, point), verdict="note", sentence=sentence),
             ]
         if found.verdict == "wrong":
-            return [*findings, finding_of(subject, found, point, settings)]
+            return [*findings, finding_of(subject, found, point)]
     findings.append(
         Finding(
             "derivative", "note", f"also right at {tested} points of the checker's own{stopped}", point="own"
@@ -106,7 +106,7 @@ def question(subject: Subject, settings: Settings) -> list[Finding]:
     return findings
 
 
-def finding_of(subject: Subject, outcome: Outcome, point: Point, settings: Settings) -> Finding:
+def finding_of(subject: Subject, outcome: Outcome, point: Point) -> Finding:
     """Turn an outcome into a finding."""
     at = "" if point.label == "given" else f" (at a point of the checker's own: {point.label})"
     unit = roundoff([x for x, d in zip(point.inputs, subject.differentiable) if d])
