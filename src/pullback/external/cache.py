@@ -1,18 +1,23 @@
 """Results remembered by the content of the arguments: bounded, off by default, hits counted.
 
-Two calls are the same when their function, the bytes, shapes and dtypes of their arrays and their statics
-are. The oldest result goes first. Results are kept read-only, so that nobody changes what another one gets.
+Two calls are the same when their function, the bytes, shapes and dtypes of their arrays, their statics and
+the plain values that the function reads by name are. The oldest result goes first. Results are kept
+read-only, so that nobody changes what another one gets.
 """
 
 from __future__ import annotations
 
-import hashlib
+import contextlib
+import dis
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+
+from pullback.external import same
+from pullback.rule import global_names
 
 Array = np.ndarray[Any, Any]
 
@@ -64,12 +69,36 @@ class Cache:
             self.hits = self.misses = 0
 
 
-def fingerprint(arrays: Sequence[Array], statics: Any = None) -> Any:
-    """Name arrays by their content."""
-    parts = []
-    for array in arrays:
-        data = np.ascontiguousarray(array)
-        content: Any = data.reshape(-1).view(np.uint8) if data.size else b""
-        digest = hashlib.blake2b(content, digest_size=16)
-        parts.append((array.shape, array.dtype.str, digest.digest()))
-    return (statics, *parts)
+class Reads:
+    """What a function reads by name: the numbers, strings and functions of its globals and closure.
+
+    What can change in place is left out, and so is what the function itself writes: a list that it counts
+    its calls in does not make each of them another one.
+    """
+
+    def __init__(self, function: Any) -> None:
+        code = getattr(function, "__code__", None)
+        self.space = getattr(function, "__globals__", {})
+        self.cells: list[tuple[str, Any]] = []
+        self.names: list[str] = []
+        if code is None:
+            return
+        own = {i.argval for i in dis.get_instructions(code) if i.opname in ("STORE_GLOBAL", "STORE_DEREF")}
+        cells = zip(code.co_freevars, function.__closure__ or ())
+        self.cells = [(name, cell) for name, cell in cells if name not in own]
+        self.names = [name for name in global_names(code) if name not in own]
+
+    def now(self) -> Any:
+        """Name what is read, as it is now."""
+        found = [(name, self.space[name]) for name in self.names if name in self.space]
+        for name, cell in self.cells:
+            with contextlib.suppress(ValueError):  # a cell that is not filled yet
+                found.append((name, cell.cell_contents))
+        named = []
+        for name, value in found:
+            hidden: list[Any] = []
+            with contextlib.suppress(same.MutableError):
+                key = same.lasting(value, hidden)
+                if not hidden:
+                    named.append((name, key))
+        return tuple(named)

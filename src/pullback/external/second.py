@@ -60,7 +60,7 @@ class Pulling(Derived):
         """Give H·t."""
         wrapped = self.wrapped
         known = wrapped.site.routines
-        key = f"bend {len(wrapped.layout.specs)}"
+        key = ("bend", wrapped.layout.form)
         bend = known.get(key)
         if bend is None:  # one object a site: compiled programs know it by its identity
             bend = known[key] = Bend(wrapped.site, wrapped.layout, self.foreign, self.count)
