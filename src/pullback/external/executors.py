@@ -100,7 +100,7 @@ class Runner:
 
     def again(self, failure: Failure, task: Task, job: Job, fail: Callable[[Failure, Job], Exception]) -> Any:
         """Try a call here that failed once, as often as was asked for."""
-        for _ in range(self.retries):
+        for _ in range(0 if failure.final else self.retries):
             result = task(job.args, job.kwargs)
             if type(result) is not Failure:
                 return result
@@ -138,7 +138,7 @@ class Runner:
                     self._lost(head, error)
                     careful = careful or head.deaths > 1
                     continue
-                if type(result) is Failure and head.tries < self.retries:
+                if type(result) is Failure and head.tries < self.retries and not result.final:
                     head.tries += 1
                     head.future = None
                     continue

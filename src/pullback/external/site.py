@@ -83,7 +83,7 @@ class Site:
             raise OptionError.about(
                 self.rule.where,
                 found=f"cache={self.external.options.cache}, and {kind} among the arguments",
-                expected="arguments with a value: arrays, numbers, strings, structures and dataclasses of them",
+                expected="arguments with a value: arrays, numbers, strings, tuples, dataclasses of these",
                 why="results are remembered by values: a change inside of an object would not be seen",
                 fix="leave cache= out, or pass what the function reads of the object",
             )

@@ -11,6 +11,7 @@ from typing import Any
 from pullback.call import Call
 from pullback.define import function_of, intent_of
 from pullback.errors import DefinitionError
+from pullback.external import buffers
 from pullback.external.differences import SCHEMES, Scheme
 from pullback.external.function import External, Options
 from pullback.external.task import Function
@@ -204,7 +205,10 @@ class AllPartials:
 
     def __call__(self, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
         given = self.__signature__.bind_partial(*args, **kwargs).arguments
-        return tuple(p(*(given[n] for n in signature_of(p).parameters)) for p in self.partials)
+        begun = buffers.begin()
+        return tuple(
+            buffers.own([p(*(given[n] for n in signature_of(p).parameters))], begun) for p in self.partials
+        )
 
 
 def _check(
