@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pullback.external.derivatives import apart
-from pullback.external.differences import Local
 from pullback.external.foreign import (
     Array,
     Point,
@@ -24,6 +23,7 @@ from pullback.external.foreign import (
     empty,
     stacked,
 )
+from pullback.external.local import Local
 from pullback.external.shapes import of_array
 from pullback.hosts.base import Cotangents, Derived, Tensor, filled
 
