@@ -112,7 +112,7 @@ class Direction:
         local = self.steps.local
         row = int(self.wrong[0])
         column = self._missing(row, differences)
-        found = f"sparsity= misses entries in {self.wrong.size} of {local.outputs.size} rows"
+        found = f"sparsity= misses entries in at least {self.wrong.size} of {local.outputs.size} rows"
         if column is None:
             found += f", the first is row {row}"
         else:

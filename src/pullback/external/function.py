@@ -58,8 +58,8 @@ class External:
         self.cast = options.cast
         self.allow_nan = options.nan == "allow"
         self.sparsity = options.sparsity
-        self.cache = Cache(options.cache) if options.cache else None
         self.reads = Reads(function)
+        self.cache = Cache(options.cache, self.reads) if options.cache else None
         self.runner = Runner(Pool(options.executor, where), options.retries, where)
         self._sites: OrderedDict[Any, Site] = OrderedDict()
         self._lock = threading.Lock()
@@ -122,11 +122,13 @@ class External:
     def site(self, call: Call) -> Site:
         """Find the site of a call, the same for calls of the same kind."""
         key = (len(call.tensors),) if call.flat else _kind(call)
-        if key is None:  # statics that may change
-            return Site(self, call)
-        site = self._sites.get(key)
+        site = None if key is None else self._sites.get(key)
         if site is None or site.rule is not call.rule:
             site = Site(self, call)
+            if self.cache is not None:
+                site.content()  # refuses now what has no value, and not when a program runs
+            if key is None:  # statics that may change
+                return site
             with self._lock:
                 self._sites[key] = site
                 while len(self._sites) > _SITES:

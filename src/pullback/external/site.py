@@ -71,23 +71,26 @@ class Site:
 
     def content(self) -> Any:
         """Name the statics by what they are now, for the cache; refuse what has no value to be named by."""
-        hidden: list[Any] = []
-        try:
-            named = statics(self.slots, lambda leaf: same.content(leaf, hidden))
-        except same.MutableError:
-            hidden.append(None)
-        if hidden:
-            kind = "a module or another registered class"
-            if hidden[0] is not None:
-                kind = f"an object of class {type(hidden[0]).__name__}"
-            raise OptionError.about(
-                self.rule.where,
-                found=f"cache={self.external.options.cache}, and {kind} among the arguments",
-                expected="arguments with a value: arrays, numbers, strings, tuples, dataclasses of these",
-                why="results are remembered by values: a change inside of an object would not be seen",
-                fix="leave cache= out, or pass what the function reads of the object",
-            )
-        return named
+        named = []
+        for slot in self.slots:
+            hidden: list[Any] = []
+            try:
+                named.append(statics([slot], lambda leaf: same.content(leaf, hidden)))  # noqa: B023
+            except same.MutableError:
+                raise self._without_value(slot.name, "a module or another registered class") from None
+            if hidden:
+                raise self._without_value(slot.name, f"an object of class {type(hidden[0]).__name__}")
+        return tuple(named)
+
+    def _without_value(self, name: str, kind: str) -> OptionError:
+        error: OptionError = OptionError.about(
+            self.rule.where,
+            found=f"cache={self.external.options.cache}, and `{name}` is or holds {kind}",
+            expected="arguments with a value: arrays, numbers, strings, tuples, dataclasses of these",
+            why="results are remembered by values: a change inside of an object would not be seen",
+            fix="leave cache= out, or pass what the function reads of the object",
+        )
+        return error
 
     def named(self, arrays: Sequence[Any]) -> dict[str, Any]:
         """Give all arguments by their names."""

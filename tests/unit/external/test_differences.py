@@ -205,7 +205,7 @@ def test_a_pattern_that_is_not_true_is_refused_everywhere(framework, compiled):
 
     pattern = np.concatenate([np.eye(8), np.zeros((8, 4))], axis=1)
     f = pb.external(g, output=lambda x: x, gradient="central", sparsity=pattern)
-    with pytest.raises(Exception, match=r"in 1 of 8 rows; row 3 depends on column 10, which is `y\[2\]`"):
+    with pytest.raises(Exception, match=r"1 of 8 rows; row 3 depends on column 10, which is `y\[2\]`"):
         vjp(framework, f, X, X[:4], compiled=compiled)
 
 
@@ -222,7 +222,7 @@ def test_one_missing_entry_among_ten_thousand_rows_is_seen():
         return y
 
     f = pb.external(g, output=lambda x: x, gradient="central", sparsity=lambda x: scipy.sparse.eye(x.size))
-    with pytest.raises(ExternalGradientError, match=r"in 1 of 10000 rows; row 5000 depends on column 3, "):
+    with pytest.raises(ExternalGradientError, match=r"1 of 10000 rows; row 5000 depends on column 3, "):
         vjp("tensorflow", f, np.linspace(0.5, 2.0, 10_000))
 
 

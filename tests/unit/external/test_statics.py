@@ -195,13 +195,13 @@ def test_what_a_function_writes_itself_does_not_make_each_call_another_one():
 )
 def test_a_cache_refuses_an_object_that_has_no_value(static):
     f = pb.external(lambda x, static: x, output=lambda x: x, cache=4)
-    with pytest.raises(OptionError, match="cache=4, and an object of class object among the arguments"):
+    with pytest.raises(OptionError, match="cache=4, and `static` is or holds an object of class object"):
         f(X, static)
 
 
 def test_a_cache_refuses_a_module():
     f = pb.external(lambda x, module: x, output=lambda x: x, cache=4)
-    with pytest.raises(OptionError, match="a module or another registered class"):
+    with pytest.raises(OptionError, match="`module` is or holds a module or another registered class"):
         f(torch.ones(2), torch.nn.Linear(1, 1))
 
 
@@ -209,3 +209,22 @@ def test_functions_have_a_value():
     f = pb.external(lambda x, g: g(x), output=lambda x: x, cache=4)
     f(X, np.sin), f(X, np.sin), f(X, np.cos), f(X, np.cos)
     assert (f.cache.hits, f.cache.misses) == (2, 2)
+
+
+class Model:
+    gain = 2.0
+
+    def run(self, x):
+        return self.gain * x * TABLE
+
+
+TABLE = np.ones(3)
+
+
+def test_a_cache_says_what_it_does_not_see():
+    calls = []
+    f = pb.external(lambda x: calls.append(1) or GAIN * x * TABLE, output=lambda x: x, cache=4)
+    assert f.cache.unseen == ["TABLE", "calls"]
+    assert repr(f.cache).endswith("it does not see `TABLE`, `calls`>")
+    assert pb.external(Model().run, output=lambda x: x, cache=4).cache.unseen == ["self", "TABLE"]
+    assert pb.external(amplified, output=lambda x: x, cache=4).cache.unseen == []
