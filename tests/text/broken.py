@@ -5,8 +5,12 @@ written in array-API names; each case takes a tensor of shape (3,) of any framew
 it does so in eager mode and inside a tf.function.
 """
 
+import concurrent.futures
+import threading
+
 import jax
 import jax.numpy as jnp
+import numpy as np
 import tensorflow as tf
 import torch
 
@@ -422,6 +426,41 @@ def external_gradient(x):
     gradient(simulate, x)
 
 
+@pb.external(output=lambda x: x, gradient="central", sparsity=np.eye(3))
+def coupled(x):
+    return x**2 + x[::-1]
+
+
+def external_gradient_sparsity(x):
+    gradient(coupled, jnp.asarray([1.0, 2.0, 3.0]))  # found when it runs: a graph would have its own class
+
+
+@pb.external(output=lambda x: x, cache=8)
+def remembered(x, solver):
+    return 2 * x
+
+
+def option_cache(x):
+    remembered(x, Foreign())
+
+
+MEMORY, TOGETHER = np.zeros(3, np.float32), threading.Barrier(2, timeout=30)
+
+
+@pb.external(output=lambda x: x)
+def in_place(x):
+    TOGETHER.wait()
+    MEMORY[:] = 2 * x
+    TOGETHER.wait()
+    return MEMORY
+
+
+def external_shared(x):
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        for call in [pool.submit(in_place, np.ones(3, np.float32)) for _ in range(2)]:
+            call.result()
+
+
 # ── replacing a gradient ─────────────────────────────────────────────────────────────────────────────────
 
 
@@ -558,6 +597,9 @@ CASES = {
     "override-no-operation": (errors.OverrideError, override_no_operation),
     "override-nothing": (errors.OverrideError, override_nothing),
     "external": (errors.ExternalError, external),
+    "external-shared": (errors.ExternalError, external_shared),
+    "external-gradient-sparsity": (errors.ExternalGradientError, external_gradient_sparsity),
+    "option-cache": (errors.OptionError, option_cache),
     "external-gradient": (errors.ExternalGradientError, external_gradient),
     "derivative-external": (errors.DerivativeError, derivative),
 }

@@ -1,18 +1,24 @@
 """Results remembered by the content of the arguments: bounded, off by default, hits counted.
 
-Two calls are the same when their function, the bytes, shapes and dtypes of their arrays and their statics
-are. The oldest result goes first. Results are kept read-only, so that nobody changes what another one gets.
+Two calls are the same when their function, the bytes, shapes and dtypes of their arrays, their statics and
+the plain values that the function reads by name are. The oldest result goes first. Results are kept
+read-only, so that nobody changes what another one gets.
 """
 
 from __future__ import annotations
 
-import hashlib
+import contextlib
+import dis
+import inspect
 import threading
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
+
+from pullback.external import same
+from pullback.rule import global_names
 
 Array = np.ndarray[Any, Any]
 
@@ -20,8 +26,9 @@ Array = np.ndarray[Any, Any]
 class Cache:
     """Keep the last results of a function."""
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, size: int, reads: Reads | None = None) -> None:
         self.size = size
+        self._reads = reads
         self.hits = 0
         self.misses = 0
         self._kept: OrderedDict[Any, list[Array]] = OrderedDict()
@@ -31,7 +38,13 @@ class Cache:
         return len(self._kept)
 
     def __repr__(self) -> str:
-        return f"<cache of {len(self)} of {self.size} results, {self.hits} hits, {self.misses} misses>"
+        blind = "; it does not see " + ", ".join(f"`{name}`" for name in self.unseen) if self.unseen else ""
+        return f"<cache of {len(self)} of {self.size} results, {self.hits} hits, {self.misses} misses{blind}>"
+
+    @property
+    def unseen(self) -> list[str]:
+        """Name what the function reads by name and may change without a word: call `clear` when it does."""
+        return self._reads.unseen() if self._reads is not None else []
 
     def get(self, key: Any) -> list[Array] | None:
         """Give a remembered result, and count it."""
@@ -64,12 +77,49 @@ class Cache:
             self.hits = self.misses = 0
 
 
-def fingerprint(arrays: Sequence[Array], statics: Any = None) -> Any:
-    """Name arrays by their content."""
-    parts = []
-    for array in arrays:
-        data = np.ascontiguousarray(array)
-        content: Any = data.reshape(-1).view(np.uint8) if data.size else b""
-        digest = hashlib.blake2b(content, digest_size=16)
-        parts.append((array.shape, array.dtype.str, digest.digest()))
-    return (statics, *parts)
+class Reads:
+    """What a function reads by name: the numbers, strings and functions of its globals and closure.
+
+    What can change in place is left out, and so is what the function itself writes: a list that it counts
+    its calls in does not make each of them another one.
+    """
+
+    def __init__(self, function: Any) -> None:
+        code = getattr(function, "__code__", None)
+        held = getattr(function, "__self__", None)
+        self.itself = ["self"] if held is not None and not inspect.ismodule(held) else []
+        self.space = getattr(function, "__globals__", {})
+        self.cells: list[tuple[str, Any]] = []
+        self.names: list[str] = []
+        if code is None:
+            return
+        own = {i.argval for i in dis.get_instructions(code) if i.opname in ("STORE_GLOBAL", "STORE_DEREF")}
+        cells = zip(code.co_freevars, function.__closure__ or ())
+        self.cells = [(name, cell) for name, cell in cells if name not in own]
+        self.names = [name for name in global_names(code) if name not in own]
+
+    def _found(self) -> Iterator[tuple[str, Any]]:
+        for name in self.names:
+            if name in self.space:
+                yield name, self.space[name]
+        for name, cell in self.cells:
+            with contextlib.suppress(ValueError):  # a cell that is not filled yet
+                yield name, cell.cell_contents
+
+    def now(self) -> Any:
+        """Name what is read, as it is now."""
+        return tuple((name, key) for name, value in self._found() if (key := _plain(value)) is not None)
+
+    def unseen(self) -> list[str]:
+        """Name what is read and can change in place."""
+        return self.itself + [name for name, value in self._found() if _plain(value) is None]
+
+
+def _plain(value: Any) -> Any:
+    """Name a value that cannot change in place; None for any other."""
+    hidden: list[Any] = []
+    try:
+        key = same.lasting(value, hidden)
+    except same.MutableError:
+        return None
+    return None if hidden else key

@@ -19,12 +19,13 @@ from typing import Any
 import numpy as np
 
 from pullback import tree
-from pullback.check.space import Space, roundoff
 from pullback.errors import ExternalGradientError
-from pullback.external.derivatives import Composite, Gather, Parts, apart
+from pullback.external.confirm import Columns, Direction
+from pullback.external.derivatives import Composite, Gather, apart
 from pullback.external.foreign import Forward, Point
-from pullback.external.noise import relative_noise, scales
-from pullback.external.shapes import ArraySpec, Layout, chosen, smooth
+from pullback.external.local import Local, Steps, complex_arrays, imaginary_part
+from pullback.external.noise import relative_noise
+from pullback.external.shapes import ArraySpec, Layout, chosen
 from pullback.external.site import Site
 from pullback.external.sparsity import Pattern, pattern_of
 
@@ -59,50 +60,6 @@ class Scheme:
         return float(8 * (noise**0.5 if self.name == "forward" else noise ** (2 / 3)))
 
 
-@dataclass
-class Local:
-    """A function near one point, as a map of real vectors."""
-
-    parts: Parts
-    inputs: Space
-    outputs: Space
-    x: Array
-    y: Array
-    sizes: Array
-    moving: list[int]  # the places of the smooth tensors
-    kept: list[bool]  # which values are smooth
-
-    @classmethod
-    def of(cls, parts: Parts) -> Local:
-        """Look at the arrays of a derivative."""
-        moving = [i for i, t in enumerate(parts.tensors) if smooth(t.dtype)]
-        inputs, outputs = Space.of(parts.moving), Space.of(parts.results)
-        x = inputs.pack(parts.moving)
-        slices = [inputs.part(k) for k in range(len(moving))]
-        kept = [smooth(v.dtype) for v in parts.values]
-        return cls(parts, inputs, outputs, x, outputs.pack(parts.results), scales(x, slices), moving, kept)
-
-    @property
-    def unit(self) -> float:
-        """The coarsest rounding among arguments and values."""
-        return max(roundoff(self.parts.moving), roundoff(self.parts.results))
-
-    def arrays(self, vector: Array) -> list[Array]:
-        """Give the tensors of the call with the smooth ones moved."""
-        tensors = list(self.parts.tensors)
-        for place, array in zip(self.moving, self.inputs.unpack(vector)):
-            tensors[place] = array
-        return tensors
-
-    def reached(self, vector: Array) -> Array:
-        """Give where a vector really is, after rounding."""
-        return self.inputs.pack(self.inputs.unpack(vector))
-
-    def values(self, results: Sequence[Array]) -> Array:
-        """Pack the smooth results."""
-        return self.outputs.pack([r for r, keep in zip(results, self.kept) if keep])
-
-
 class Differences(Composite):
     """A gradient by differences."""
 
@@ -112,6 +69,7 @@ class Differences(Composite):
         self.noises: dict[Any, float] = {}
         self.patterns: dict[Any, Pattern | None] = {}
         self.verified: set[Any] = set()
+        self.taken: dict[Any, int] = {}  # gradients, where there is a pattern
 
     # ── what is measured once ────────────────────────────────────────────────────────────────────────────
 
@@ -119,14 +77,33 @@ class Differences(Composite):
         """Measure the noise, once per kind of argument."""
         key = (local.inputs, local.outputs)
         if key not in self.noises:
-            forward = self.site.forward
-
-            def evaluate(vectors: Sequence[Array]) -> list[Array]:
-                points = (Point(local.arrays(v), "while its noise was measured") for v in vectors)
-                return [local.values(results) for results in forward.stream(points)]
-
-            self.noises[key] = relative_noise(evaluate, local.x, local.y, local.sizes, local.unit)
+            self.noises[key] = self._measured(local)
         return self.noises[key]
+
+    def noisier(self, local: Local) -> float:
+        """Measure the noise again, elsewhere: at a point of round numbers there may seem to be none."""
+        key = (local.inputs, local.outputs)
+        self.noises[key] = max(self.noises.get(key, 0.0), self._measured(local))
+        return self.noises[key]
+
+    def _measured(self, local: Local) -> float:
+        forward = self.site.forward
+
+        def evaluate(vectors: Sequence[Array]) -> list[Array]:
+            points = (Point(local.arrays(v), "while its noise was measured") for v in vectors)
+            return [local.values(results) for results in forward.stream(points)]
+
+        return relative_noise(evaluate, local.x, local.y, local.sizes, local.unit)
+
+    def nearby(self, local: Local, lengths: Array) -> Local:
+        """Look at the function at another point, away from kinks and from zeros of all derivatives.
+
+        It is so far away that what is of higher order at a zero is small against what is not.
+        """
+        relative = 0.0 if self.scheme.name == "complex-step" else self.step(local)
+        tensors = local.arrays(local.x + min(max(256 * relative, 0.01), 0.5) * local.sizes * lengths)
+        values = next(self.site.forward.stream([Point(tensors, "while its gradient was confirmed")]))
+        return Local.of(local.parts._replace(tensors=tensors, values=values))
 
     def step(self, local: Local) -> float:
         """Give the relative step."""
@@ -157,52 +134,58 @@ class Differences(Composite):
         v = local.outputs.pack(local.parts.leading)
         if self.scheme.name == "spsa":
             return self._spsa(local, v, label)
-        groups, pattern = self.groups(local)
-        if pattern is None:
-            moves: Any = range(local.inputs.size)
-        else:
-            moves = groups
-        if self.scheme.name == "complex-step":
-            h = local.sizes * self._tiny(local, label)
-        else:
-            h = local.sizes * self.step(local)
-        two_sided = self.scheme.name == "central"
+        h = self.steps(local)
+        steps = Steps(self.scheme, local)
         place = f"{label}, " if label else ""
-        total = len(moves)
-
-        def ends(move: Any) -> list[Array]:
-            displaced = []
-            for sign in (1.0, -1.0) if two_sided else (1.0,):
-                vector = local.x.copy()
-                vector[move] += sign * h[move]
-                displaced.append(vector)
-            return displaced
+        groups, pattern = self.groups(local)
+        if pattern is not None:
+            return self._sparse(Columns(steps, pattern, groups, h), v, place)
+        total = local.inputs.size
 
         def points() -> Iterator[Point]:
-            for k, move in enumerate(moves):
-                name = f"{place}difference {k} of {total}"
-                if self.scheme.name == "complex-step":
-                    yield Point(self._imaginary(local, move, h), name)
-                else:
-                    for vector in ends(move):
-                        yield Point(local.arrays(vector), name)
+            for k in range(total):
+                yield from steps.points(steps.single(h, k), f"{place}difference {k} of {total}")
+
+        def gather(stream: Iterator[list[Array]]) -> list[Array]:
+            gradient = np.zeros(total)
+            for k in range(total):
+                change, made = steps.change(steps.single(h, k), stream)
+                gradient[k] = v @ change / made[k]
+            return list(local.inputs.unpack(gradient))
+
+        return points(), gather
+
+    def steps(self, local: Local) -> Array:
+        """Give the step of each coordinate."""
+        if self.scheme.name == "complex-step":
+            return local.sizes * self._tiny(local)
+        return local.sizes * self.step(local)
+
+    def _sparse(self, columns: Columns, v: Array, place: str) -> tuple[Iterator[Point], Gather]:
+        """Move columns together; confirm now and then that no row depends on more than the pattern says."""
+        local = columns.steps.local
+        key = (local.inputs, local.outputs)
+        taken = self.taken.get(key, 0) + 1
+        confirmed = 10 ** (len(str(taken)) - 1) == taken  # the first gradient, the tenth, the hundredth …
+        direction = Direction(columns, taken) if confirmed else None
+
+        def points() -> Iterator[Point]:
+            yield from columns.points(place)
+            if direction is not None:
+                yield from direction.points(place)
 
         def gather(stream: Iterator[list[Array]]) -> list[Array]:
             gradient = np.zeros(local.inputs.size)
-            for k, move in enumerate(moves):
-                if self.scheme.name == "complex-step":
-                    change, made = _imaginary_part(local, next(stream)), h
-                else:
-                    reached = [local.reached(vector) for vector in ends(move)]
-                    seen = [local.values(next(stream)) for _ in reached]
-                    change = seen[0] - (seen[1] if two_sided else local.y)
-                    made = reached[0] - (reached[1] if two_sided else local.x)
-                if pattern is None:
-                    gradient[move] = v @ change / made[move]
-                else:
-                    held = pattern.colours[pattern.columns] == k
-                    i, j = pattern.rows[held], pattern.columns[held]
-                    np.add.at(gradient, j, v[i] * change[i] / made[j])
+            for i, j, quotient in columns.quotients(stream):
+                np.add.at(gradient, j, v[i] * quotient)
+                if direction is not None:
+                    direction.entries.append((i, j, quotient))
+            noise = self.noises.get(key, local.unit)
+            if direction is not None and direction.disagrees(stream, noise):
+                direction.accuse(self)
+                if self.scheme.step is None and self.noises[key] > noise:  # the steps were too short
+                    return self([*local.parts.leading, *local.parts.tensors, *local.parts.values])
+            self.taken[key] = self.taken.get(key, 0) + 1
             return list(local.inputs.unpack(gradient))
 
         return points(), gather
@@ -236,12 +219,7 @@ class Differences(Composite):
 
     # ── the complex step ─────────────────────────────────────────────────────────────────────────────────
 
-    def _imaginary(self, local: Local, move: Any, h: Array) -> list[Array]:
-        shift = np.zeros(local.inputs.size)
-        shift[move] = h[move]
-        return _complex_arrays(local, shift)
-
-    def _tiny(self, local: Local, label: str) -> float:
+    def _tiny(self, local: Local) -> float:
         """Give the relative step, after one coarse difference has shown that the function is analytic."""
         tiny = 2.0**-66 if local.unit < 1e-12 else 2.0**-30
         key = (local.inputs, local.outputs)
@@ -254,32 +232,39 @@ class Differences(Composite):
             )
         if key not in self.verified:
             rng = np.random.default_rng(4)
-            u = local.sizes * rng.choice([-1.0, 1.0], local.inputs.size)
-            stepped = next(
-                self.routine.stream([Point(_complex_arrays(local, tiny * u), "by a complex step")])
-            )
-            exact = _imaginary_part(local, stepped) / tiny
-            h = (3 * local.unit) ** (1 / 3)
-            up, down = (
-                local.values(results)
-                for results in self.site.forward.stream(
-                    [Point(local.arrays(local.x + h * u)), Point(local.arrays(local.x - h * u))]
-                )
-            )
-            coarse = (up - down) / (2 * h)
-            size = max(float(np.linalg.norm(coarse)), float(np.linalg.norm(exact)))
-            gap = float(np.linalg.norm(coarse - exact))
-            limit = 1e-4 if local.unit < 1e-12 else 2e-2
-            if gap > limit * size + 16 * local.unit / h * float(np.linalg.norm(local.y)):
-                raise ExternalGradientError.about(
-                    self.where,
-                    found=f"the complex step and a difference disagree by {gap / size:.1%}",
-                    expected="a function that is analytic: no abs, max, comparison, conj or real inside",
-                    why="the complex step is the derivative only of such a function",
-                    fix='gradient="central"',
-                )
+            signs = rng.choice([-1.0, 1.0], local.inputs.size)
+            if self._gap(local, tiny, signs, local.unit) is not None:
+                near = self.nearby(local, signs * rng.uniform(0.5, 1.0, signs.size))
+                gap = self._gap(near, tiny, signs, self.noisier(near))
+                if gap is not None:
+                    raise ExternalGradientError.about(
+                        self.where,
+                        found=f"the complex step and a difference disagree by {gap:.1%}",
+                        expected="a function that is analytic: no abs, max, comparison, conj or real inside",
+                        why="the complex step is the derivative only of such a function",
+                        fix='gradient="central"',
+                    )
             self.verified.add(key)
         return tiny
+
+    def _gap(self, local: Local, tiny: float, signs: Array, noise: float) -> float | None:
+        """Tell by how much the complex step and a coarse difference disagree; None if they do not."""
+        u = local.sizes * signs
+        stepped = next(self.routine.stream([Point(complex_arrays(local, tiny * u), "by a complex step")]))
+        exact = imaginary_part(local, stepped) / tiny
+        h = (3 * noise) ** (1 / 3)
+        up, down = (
+            local.values(results)
+            for results in self.site.forward.stream(
+                [Point(local.arrays(local.x + h * u)), Point(local.arrays(local.x - h * u))]
+            )
+        )
+        coarse = (up - down) / (2 * h)
+        size = max(float(np.linalg.norm(coarse)), float(np.linalg.norm(exact)))
+        gap = float(np.linalg.norm(coarse - exact))
+        limit = max(1e-4 if local.unit < 1e-12 else 2e-2, Scheme("central").accuracy(noise))
+        wrong = gap > limit * size + 16 * noise / h * float(np.linalg.norm(local.y))
+        return gap / size if wrong else None
 
 
 class Complexified(Forward):
@@ -324,10 +309,10 @@ class Directional(Composite):
         if longest == 0.0:
             return iter(()), lambda stream: list(local.outputs.unpack(np.zeros(local.outputs.size)))
         if scheme.name == "complex-step":
-            tiny = self.differences._tiny(local, label) / longest
-            point = Point(_complex_arrays(local, tiny * t), label)
+            tiny = self.differences._tiny(local) / longest
+            point = Point(complex_arrays(local, tiny * t), label)
             return iter([point]), lambda stream: list(
-                local.outputs.unpack(_imaginary_part(local, next(stream)) / tiny)
+                local.outputs.unpack(imaginary_part(local, next(stream)) / tiny)
             )
         h = self.differences.step(local) / longest
         one_sided = scheme.name == "forward"
@@ -339,15 +324,3 @@ class Directional(Composite):
             return list(local.outputs.unpack((up - down) / (h if one_sided else 2 * h)))
 
         return iter([Point(local.arrays(place), label) for place in places]), gather
-
-
-def _complex_arrays(local: Local, shift: Array) -> list[Array]:
-    tensors = list(local.parts.tensors)
-    for place, x, dx in zip(local.moving, local.parts.moving, local.inputs.unpack(shift)):
-        tensors[place] = (x + 1j * dx.astype(x.dtype)).astype(np.result_type(x.dtype, np.complex64))
-    return tensors
-
-
-def _imaginary_part(local: Local, results: Sequence[Array]) -> Array:
-    kept = [r for r, keep in zip(results, local.kept) if keep]
-    return local.outputs.pack([np.imag(r) for r in kept])

@@ -2,7 +2,8 @@
 
 Results come in the order of the calls, each once. A worker that dies takes its unfinished calls with it:
 those, and no others, are sent again, to a fresh pool if the old one is broken. Only so many calls are under
-way at a time that a lost pool costs little and a long stream needs no memory.
+way at a time that a lost pool costs little and a long stream needs no memory. Nobody waits for ever: neither
+for a worker that hangs, if there is a limit, nor for workers that are gone.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import concurrent.futures
 import itertools
 import pickle
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -21,6 +23,9 @@ from pullback.external.task import Failure, Job, Task
 DEATHS = 3  # of workers, that one call may see before it is given up
 _TICKETS = itertools.count()  # makes every call another one, for executors that know equal calls by content
 _UNBOUNDED = 1024  # calls under way where the number of workers is not known
+_GLANCE = 1.0  # seconds between two looks at the workers, while nothing comes
+_ON_THE_WAY = 30.0  # seconds beyond its limit that a call may take where it is waited for: a worker starts
+_RETURN = 60.0  # seconds that workers who are gone are given to come back
 
 
 class Pool:
@@ -35,6 +40,8 @@ class Pool:
                 fix="executor=ThreadPoolExecutor(4)",
             )
         self.given = given
+        self.met = False  # whether a worker has been seen
+        self.deserted = False  # whether they have been given up
         self._current: Any = None
         self._lock = threading.Lock()
 
@@ -55,6 +62,7 @@ class Pool:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.given = self._current = None
+        self.met = self.deserted = False
         self._lock = threading.Lock()
 
 
@@ -90,6 +98,7 @@ class Runner:
         self.pool = pool
         self.retries = retries
         self.where = where
+        self._heard = 0.0  # when a call was last done
 
     def one(self, task: Task, job: Job, fail: Callable[[Failure, Job], Exception]) -> Any:
         """Run one call."""
@@ -100,7 +109,7 @@ class Runner:
 
     def again(self, failure: Failure, task: Task, job: Job, fail: Callable[[Failure, Job], Exception]) -> Any:
         """Try a call here that failed once, as often as was asked for."""
-        for _ in range(self.retries):
+        for _ in range(0 if failure.final else self.retries):
             result = task(job.args, job.kwargs)
             if type(result) is not Failure:
                 return result
@@ -133,12 +142,14 @@ class Runner:
                         self._send(task, sent)
                 head = waiting[0]
                 try:
-                    result = head.future.result()
+                    result = self._result(head, task.limit)
+                except ExternalError:
+                    raise
                 except Exception as error:
                     self._lost(head, error)
                     careful = careful or head.deaths > 1
                     continue
-                if type(result) is Failure and head.tries < self.retries:
+                if type(result) is Failure and head.tries < self.retries and not result.final:
                     head.tries += 1
                     head.future = None
                     continue
@@ -161,6 +172,53 @@ class Runner:
             executor = self.pool.current(broken=executor)
             sent.future = executor.submit(*call)
         sent.executor = executor
+        sent.future.add_done_callback(self._hear)
+
+    def _hear(self, future: Any) -> None:
+        if not future.cancelled():
+            self._heard = time.monotonic()
+            self.pool.met = True
+
+    def _result(self, sent: Sent, limit: float | None) -> Any:
+        """Wait for a call: no longer than it may take, nor for workers who do not come back."""
+        begun = time.monotonic()
+        gone: float | None = None  # since when there has been no worker
+        if self.pool.deserted and workers(sent.executor) == 0:
+            raise self._alone("no worker is left to run it", sent)
+        while True:
+            try:
+                return sent.future.result(_GLANCE)
+            except concurrent.futures.TimeoutError:
+                if sent.future.done():  # it came meanwhile, or is the executor's own
+                    return sent.future.result()
+            now = time.monotonic()
+            count = workers(sent.executor)
+            if count == 0:
+                gone = now if gone is None else gone
+                known = limit is not None or self.pool.met  # else the first worker may be a long way off
+                if known and now - gone >= max(limit or 0.0, _RETURN):
+                    self.pool.deserted = True
+                    raise self._alone("every worker of the executor is gone while it is waited for", sent)
+            else:
+                gone = None
+                self.pool.met = self.pool.met or bool(count)
+                self.pool.deserted = False
+            if isinstance(sent.executor, _QUEUES) and not sent.future.running():
+                begun = now  # it stands in a queue
+            if limit is not None and now - max(begun, self._heard) > limit + _ON_THE_WAY:
+                sent.future.cancel()
+                return Failure("TimeoutError", f"no result after {limit:g} s", "", None, timed_out=True)
+
+    def _alone(self, found: str, sent: Sent) -> ExternalError:
+        where = f", {sent.job.label}" if sent.job.label else ""
+        error: ExternalError = ExternalError.about(
+            self.where,
+            found=found + where,
+            expected="an executor with workers",
+            why="a worker dies of too little memory, a crash in C code, or a machine that went away",
+            fix="start workers again; run this call alone, outside of the executor, to see the crash",
+        )
+        return error
 
     def _lost(self, sent: Sent, error: Exception) -> None:
         """Prepare a call whose worker died to be sent again; give up after some deaths."""
@@ -173,7 +231,7 @@ class Runner:
                 expected="a function, arguments and results that can be pickled",
                 fix="define the function at the top of a module that the workers can import",
             ) from error
-        sent.deaths += 1
+        sent.deaths += 1 + getattr(error, "allowed_failures", 0)  # Dask has sent it again itself
         if sent.deaths > max(DEATHS, self.retries):
             where = f", {sent.job.label}" if sent.job.label else ""
             raise ExternalError.about(
@@ -186,6 +244,15 @@ class Runner:
         if isinstance(error, concurrent.futures.BrokenExecutor):
             self.pool.current(broken=sent.executor)
         sent.future = None
+
+
+_QUEUES = (concurrent.futures.ThreadPoolExecutor, concurrent.futures.ProcessPoolExecutor)
+
+
+def workers(executor: Any) -> int | None:
+    """Count the workers of an executor of Dask; None for one that cannot tell, or mends itself."""
+    client: Any = getattr(executor, "_client", None)
+    return len(client.nthreads()) if hasattr(client, "nthreads") else None
 
 
 def _window(executor: Any) -> int:

@@ -16,7 +16,7 @@ import numpy as np
 from pullback import tree
 from pullback.errors import ExternalOutputError
 from pullback.external import guard
-from pullback.external.cache import fingerprint
+from pullback.external.same import fingerprint
 from pullback.external.shapes import ArraySpec, of_array
 from pullback.external.task import Failure, Job
 
@@ -172,22 +172,27 @@ class Forward(Routine):
             if places == _places(arrays):
                 return results
         cache = self.external.cache
-        if cache is None or self.site.key is None:
+        if cache is None:
             return super().__call__(arrays)
-        key = (self.site.key, fingerprint(arrays))
+        key = (self._around(), *map(fingerprint, arrays))
         found = cache.get(key)
         return cache.put(key, super().__call__(arrays)) if found is None else list(found)
 
+    def _around(self) -> Any:
+        """Name what a result depends on beside the arrays."""
+        return self.site.content(), self.external.reads.now()
+
     def stream(self, points: Iterable[Point]) -> Iterator[list[Array]]:
         cache = self.external.cache
-        if cache is None or self.site.key is None:
+        if cache is None:
             yield from super().stream(points)
             return
+        around = self._around()
         order: deque[tuple[Any, list[Array] | None]] = deque()
 
         def missing() -> Iterator[Point]:
             for point in points:
-                key = (self.site.key, fingerprint(point.arrays))
+                key = (around, *map(fingerprint, point.arrays))
                 found = cache.get(key)
                 order.append((key, found))
                 if found is None:

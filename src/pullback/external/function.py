@@ -9,21 +9,19 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from pullback.call import Call
 from pullback.errors import ExternalGradientError, ForwardModeError
-from pullback.external import derivatives, differences
-from pullback.external.cache import Cache
+from pullback.external import derivatives, differences, same
+from pullback.external.cache import Cache, Reads
 from pullback.external.executors import Pool, Runner
 from pullback.external.shapes import Layout
-from pullback.external.site import Site
+from pullback.external.site import Site, statics
 from pullback.external.task import Function, Task
 from pullback.hosts.base import Tensor
 from pullback.rule import Intent, Rule
-from pullback.tree import Tree
 
 DIFFERENCES = 1e-6  # what any difference in double precision reaches
 _SITES = 128  # kinds of calls that are remembered
@@ -60,7 +58,8 @@ class External:
         self.cast = options.cast
         self.allow_nan = options.nan == "allow"
         self.sparsity = options.sparsity
-        self.cache = Cache(options.cache) if options.cache else None
+        self.reads = Reads(function)
+        self.cache = Cache(options.cache, self.reads) if options.cache else None
         self.runner = Runner(Pool(options.executor, where), options.retries, where)
         self._sites: OrderedDict[Any, Site] = OrderedDict()
         self._lock = threading.Lock()
@@ -123,12 +122,13 @@ class External:
     def site(self, call: Call) -> Site:
         """Find the site of a call, the same for calls of the same kind."""
         key = (len(call.tensors),) if call.flat else _kind(call)
-        if key is None:  # statics that cannot be compared
-            return Site(self, call)
-        site = self._sites.get(key)
+        site = None if key is None else self._sites.get(key)
         if site is None or site.rule is not call.rule:
             site = Site(self, call)
-            site.key = _kind(call)
+            if self.cache is not None:
+                site.content()  # refuses now what has no value, and not when a program runs
+            if key is None:  # statics that may change
+                return site
             with self._lock:
                 self._sites[key] = site
                 while len(self._sites) > _SITES:
@@ -151,8 +151,8 @@ class External:
         """Find what a pushforward is computed by."""
         return self._remembered(site, "forth", layout, self._forth)
 
-    def _remembered(self, site: Site, name: str, layout: Layout, make: Any) -> Any:
-        key = f"{name} {len(layout.specs)}"
+    def _remembered(self, site: Site, name: Any, layout: Layout, make: Any) -> Any:
+        key = (name, layout.form)
         found = site.routines.get(key)
         if found is None:
             found = site.routines[key] = make(site, layout)
@@ -196,7 +196,7 @@ class External:
         def make(site: Site, layout: Layout) -> Any:
             return differences.Differences(site, layout, scheme)
 
-        return self._remembered(site, f"differences {scheme}", layout, make)
+        return self._remembered(site, ("differences", scheme), layout, make)
 
     @property
     def name(self) -> str:
@@ -229,24 +229,8 @@ def _without_executor(options: Options) -> Options:
 
 
 def _kind(call: Call) -> Any:
-    """Name a call up to the values of its tensors; None where its statics cannot be compared."""
-    parts: list[Any] = []
-    for slot in call.slots:
-        if not slot.passed and not slot.has_tensor:
-            continue  # the function has the default itself
-        leaves = [(type(leaf), leaf) for leaf, place in zip(slot.leaves, slot.places) if place is None]
-        parts.append((slot.name, tuple(slot.places), _shape(slot.tree), tuple(leaves)))
+    """Name a call up to the values of its tensors; None where its statics may change."""
     try:
-        hash(key := tuple(parts))
-    except TypeError:
+        return statics(call.slots, same.lasting)
+    except same.MutableError:
         return None
-    return key
-
-
-def _shape(tree: Tree | None) -> Any:
-    if tree is None:
-        return None
-    template = tree.template
-    names: Sequence[Any] = tuple(template) if isinstance(template, dict) else ()
-    kind = template if isinstance(template, type) else type(template)
-    return (kind, names, tuple(map(_shape, tree.children)))

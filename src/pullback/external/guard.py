@@ -54,6 +54,14 @@ def failed(failure: Failure, where: str, label: str) -> Exception:
             why="the memory belongs to the framework: others would see the change\n" + own,
             fix="x = x.copy()",
         )
+    elif failure.final:
+        error = ExternalError.about(
+            where,
+            found=f"{failure.text}{place}",
+            expected="memory of its own for each call",
+            why="one call may have overwritten what the other one returned",
+            fix="make the array inside of the function, or keep one for each thread in a threading.local()",
+        )
     else:
         error = ExternalError.about(
             where, found=f"it raised {failure.kind}: {failure.text}{place}", expected="a result", why=own

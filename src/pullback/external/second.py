@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pullback.external.derivatives import apart
-from pullback.external.differences import Local
 from pullback.external.foreign import (
     Array,
     Point,
@@ -24,6 +23,7 @@ from pullback.external.foreign import (
     empty,
     stacked,
 )
+from pullback.external.local import Local
 from pullback.external.shapes import of_array
 from pullback.hosts.base import Cotangents, Derived, Tensor, filled
 
@@ -60,7 +60,7 @@ class Pulling(Derived):
         """Give H·t."""
         wrapped = self.wrapped
         known = wrapped.site.routines
-        key = f"bend {len(wrapped.layout.specs)}"
+        key = ("bend", wrapped.layout.form)
         bend = known.get(key)
         if bend is None:  # one object a site: compiled programs know it by its identity
             bend = known[key] = Bend(wrapped.site, wrapped.layout, self.foreign, self.count)

@@ -17,6 +17,7 @@ import numpy as np
 
 from pullback import tree
 from pullback.errors import DefinitionError
+from pullback.external import same
 from pullback.hosts.base import Kind, Spec, show_shape
 
 Array = np.ndarray[Any, Any]
@@ -92,6 +93,11 @@ class Layout:
 
     tree: tree.Tree | None
     specs: tuple[ArraySpec, ...]
+
+    @functools.cached_property
+    def form(self) -> Any:
+        """What two layouts have in common that a derivative takes for the same: all but shapes and dtypes."""
+        return len(self.specs), same.structure(self.tree)
 
     @functools.cached_property
     def promised(self) -> list[Spec]:

@@ -7,14 +7,15 @@ as long as a compiled program.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pullback import contract, tree
-from pullback.call import Call
-from pullback.errors import ExternalError, PullbackError
+from pullback.call import Call, Slot
+from pullback.errors import ExternalError, OptionError, PullbackError
+from pullback.external import same
 from pullback.external.guard import frozen
 from pullback.external.shapes import ArraySpec, Layout, layout_of, made_up, of_array, of_host
 from pullback.hosts.base import Host, Spec, Tensor
@@ -39,12 +40,11 @@ class Site:
         self.keywords = call._keywords
         self.count = len(call.tensors)
         self.names = self._names()
-        self.key: Any = None  # of the statics, for the cache; None where they cannot be compared
         self.layouts: dict[Any, Layout] = {}
         self.promises: dict[
             Any, tuple[Layout, list[Spec]]
         ] = {}  # the same, by what a host shows of its tensors
-        self.routines: dict[str, Any] = {}
+        self.routines: dict[Any, Any] = {}
         self.forward = foreign.Forward(self)
 
     def _names(self) -> list[str]:
@@ -68,6 +68,29 @@ class Site:
         if layout is not None:
             outline(call, layout)
         return call
+
+    def content(self) -> Any:
+        """Name the statics by what they are now, for the cache; refuse what has no value to be named by."""
+        named = []
+        for slot in self.slots:
+            hidden: list[Any] = []
+            try:
+                named.append(statics([slot], lambda leaf: same.content(leaf, hidden)))  # noqa: B023
+            except same.MutableError:
+                raise self._without_value(slot.name, "a module or another registered class") from None
+            if hidden:
+                raise self._without_value(slot.name, f"an object of class {type(hidden[0]).__name__}")
+        return tuple(named)
+
+    def _without_value(self, name: str, kind: str) -> OptionError:
+        error: OptionError = OptionError.about(
+            self.rule.where,
+            found=f"cache={self.external.options.cache}, and `{name}` is or holds {kind}",
+            expected="arguments with a value: arrays, numbers, strings, tuples, dataclasses of these",
+            why="results are remembered by values: a change inside of an object would not be seen",
+            fix="leave cache= out, or pass what the function reads of the object",
+        )
+        return error
 
     def named(self, arrays: Sequence[Any]) -> dict[str, Any]:
         """Give all arguments by their names."""
@@ -174,6 +197,22 @@ class Promised(Sequence[Spec]):
 
     def __iter__(self) -> Iterator[Spec]:
         return iter(self._found()[1])
+
+
+def statics(slots: Sequence[Slot], name: Callable[[Any], Any]) -> Any:
+    """Name a call up to the values of its tensors, its statics by a function.
+
+    Raises `MutableError` for a structure that holds more than its parts.
+    """
+    parts: list[Any] = []
+    for slot in slots:
+        if not slot.passed and not slot.has_tensor:
+            continue  # the function has the default itself
+        if not same.shows_all(slot.tree):
+            raise same.MutableError
+        leaves = [name(leaf) for leaf, place in zip(slot.leaves, slot.places) if place is None]
+        parts.append((slot.name, tuple(slot.places), same.structure(slot.tree), tuple(leaves)))
+    return tuple(parts)
 
 
 def outline(call: Call, layout: Layout) -> None:

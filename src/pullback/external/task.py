@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pullback.errors import DefinitionError
+from pullback.external import buffers
 
 Function = Callable[..., Any]
 _HERE = os.path.dirname(os.path.abspath(__file__))
@@ -44,6 +45,11 @@ class Failure:
     lines: str  # the traceback, from the user's first frame on
     error: BaseException | None
     timed_out: bool = False
+
+    @property
+    def final(self) -> bool:
+        """Whether to try again would not make it right."""
+        return self.kind == buffers.SharedBufferError.__name__
 
     @classmethod
     def of(cls, error: BaseException) -> Failure:
@@ -75,14 +81,15 @@ class Task:
         self.away = False
 
     def __call__(self, args: Any, kwargs: dict[str, Any], ticket: int = 0) -> Any:
-        """Run it; give what it returned, or the failure."""
+        """Run it; give what it returned, in memory of its own, or the failure."""
         if self.away:  # arrays that travelled are writable again
             _freeze([*args, *kwargs.values()])
+        begun = buffers.begin()
         try:
             if self.limit is None:
-                return self.function(*args, **kwargs)
-            return _limited(self.function, args, kwargs, self.limit)
-        except Exception as error:
+                return buffers.own([self.function(*args, **kwargs)], begun)
+            return buffers.own([_limited(self.function, args, kwargs, self.limit)], begun)
+        except (Exception, SystemExit) as error:
             return Failure.of(error)
 
     def __reduce__(self) -> Any:

@@ -11,6 +11,7 @@ from typing import Any
 from pullback.call import Call
 from pullback.define import function_of, intent_of
 from pullback.errors import DefinitionError
+from pullback.external import buffers
 from pullback.external.differences import SCHEMES, Scheme
 from pullback.external.function import External, Options
 from pullback.external.task import Function
@@ -63,13 +64,18 @@ def external(
         samples: The number of random directions of `"spsa"`.
         seed: Their seed.
         sparsity: Which outputs (rows) depend on which elements of the arguments (columns): a matrix, or a
-            function of the arguments' specs that gives one. Differences then move many columns at a time.
+            function of the arguments' specs that gives one. Differences then move many columns at a time; a
+            pattern that misses an entry is found along a random direction, and refused.
         batched: Whether the function, its pullback and its pushforward take a leading batch axis on every
             array: a batch is then one call.
         executor: A `concurrent.futures.Executor`, or a function that makes one, for batches and differences.
-        timeout: Seconds that one call may take.
+        timeout: Seconds that one call may take, here and in a worker; half a minute more where a worker does
+            not answer.
         retries: How often a call that failed or took too long is tried again.
-        cache: How many results are remembered by the content of the arguments; `f.cache` counts the hits.
+        cache: How many results are remembered by the content of the arguments, and by the numbers, strings
+            and functions that it reads by name; `f.cache` counts the hits. It does not see a list, an array
+            or an object that is read by name (`f.cache.unseen` lists them), nor what other functions read:
+            `f.cache.clear()` when such a thing changes. An object without a value is no argument for it.
         nan: `"error"` or `"allow"`.
         cast: Whether an output of another dtype is cast instead of refused.
         accuracy: How exact the gradient claims to be, relatively, for the checker: an adjoint that is solved
@@ -204,7 +210,10 @@ class AllPartials:
 
     def __call__(self, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
         given = self.__signature__.bind_partial(*args, **kwargs).arguments
-        return tuple(p(*(given[n] for n in signature_of(p).parameters)) for p in self.partials)
+        begun = buffers.begin()
+        return tuple(
+            buffers.own([p(*(given[n] for n in signature_of(p).parameters))], begun) for p in self.partials
+        )
 
 
 def _check(

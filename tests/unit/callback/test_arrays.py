@@ -147,6 +147,10 @@ def somebody_elses_memory():
     return np.frombuffer(bytearray(32))
 
 
+def a_view_of_somebody_elses_memory():
+    return np.frombuffer(bytearray(32))[:]
+
+
 @pytest.mark.parametrize("make", [fresh, fresh_view])
 def test_what_nobody_else_holds_is_not_copied(make):
     results = [make()]
@@ -154,7 +158,16 @@ def test_what_nobody_else_holds_is_not_copied(make):
     assert callback.own(results)[0].ctypes.data == address
 
 
-@pytest.mark.parametrize("make", [workspace, part_of_a_workspace, read_only, somebody_elses_memory])
+@pytest.mark.parametrize(
+    "make",
+    [
+        workspace,
+        part_of_a_workspace,
+        read_only,
+        somebody_elses_memory,
+        a_view_of_somebody_elses_memory,
+    ],
+)
 def test_what_somebody_may_write_to_is_copied(make):
     results = [make()]
     address = results[0].ctypes.data

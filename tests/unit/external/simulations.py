@@ -1,6 +1,7 @@
 """Functions that other processes can import: each call leaves a mark in a folder."""
 
 import os
+import sys
 import time
 import uuid
 from pathlib import Path
@@ -91,4 +92,12 @@ def writing(x):
 @pb.external(output=lambda x: x)
 def slow(x):
     time.sleep(0.02)
+    return x**2
+
+
+@pb.external(output=lambda x: x)
+def leaving(x):
+    """End the program at a 3."""
+    if np.any(x == 3):
+        sys.exit("three is the end")
     return x**2

@@ -2,6 +2,8 @@
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 import warnings
@@ -14,6 +16,8 @@ import tensorflow as tf
 from simulations import marks
 
 import pullback as pb
+from pullback.errors import ExternalError
+from pullback.external import executors
 
 X = np.arange(24.0)
 
@@ -75,3 +79,57 @@ def test_a_worker_that_is_killed_midway_costs_no_result(client, tmp_path):
     assert len(processes) >= 2
     done = [name for name in marks(tmp_path) if name != "at"]
     assert set(done) == {f"{x:g}" for x in X}
+
+
+def test_a_call_that_ends_its_program_is_an_error(client):
+    f = pb.external(
+        simulations.leaving.external.role("function"), output=lambda x: x, executor=client.get_executor()
+    )
+    with pytest.raises(ExternalError, match="it raised SystemExit: three is the end"):
+        f(X)
+    assert f(X[:3]).tolist() == [0.0, 1.0, 4.0]  # the workers are there
+
+
+def killing(number):
+    """Make a function that kills its process at a number; it travels by value."""
+    return lambda x: os._exit(1) if x == number else x**2
+
+
+def test_nobody_waits_for_workers_that_are_gone(monkeypatch):
+    monkeypatch.setattr(executors, "_RETURN", 1.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from distributed import Client, LocalCluster
+
+        cluster = LocalCluster(0, dashboard_address=None)
+    command = [sys.executable, "-m", "distributed.cli.dask_worker", cluster.scheduler_address]
+    command += ["--no-nanny", "--no-dashboard", "--nthreads", "1"]
+    workers = [subprocess.Popen(command, stderr=subprocess.DEVNULL) for _ in range(2)]
+    try:
+        with cluster, Client(cluster) as client:
+            client.wait_for_workers(2)
+            f = pb.external(killing(3), output=lambda x: x, executor=client.get_executor(), timeout=1)
+            assert f(np.array(2.0)) == 4.0
+            with pytest.raises(ExternalError, match="every worker of the executor is gone"):
+                f(np.array(3.0))
+            with pytest.raises(ExternalError, match="no worker is left to run it"):
+                f(np.array(2.0))
+    finally:
+        for worker in workers:
+            worker.kill()
+            worker.wait()
+
+
+def test_a_call_that_kills_its_workers_is_given_up_when_dask_gives_it_up(monkeypatch):
+    monkeypatch.setattr(executors, "_RETURN", 600.0)  # new workers take their time to start
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from distributed import Client, LocalCluster
+
+        with (
+            LocalCluster(2, threads_per_worker=1, dashboard_address=None) as cluster,
+            Client(cluster) as client,
+        ):
+            f = pb.external(killing(3), output=lambda x: x, executor=client.get_executor())
+            with pytest.raises(ExternalError, match=r"died 4 times \(KilledWorker\)"):
+                f(np.array(3.0))

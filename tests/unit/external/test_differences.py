@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 import tensorflow as tf
-from frameworks import vjp
+from frameworks import EVERYWHERE, vjp
 
 import pullback as pb
 from pullback.errors import ExternalGradientError, OptionError
@@ -179,3 +179,110 @@ def test_a_pattern_of_another_shape_is_refused():
     f = pb.external(np.sin, output=lambda x: x, gradient="central", sparsity=np.eye(3))
     with pytest.raises(OptionError, match=r"\(8, 8\)"):
         vjp("tensorflow", f, X)
+
+
+# ── a pattern that is not true ───────────────────────────────────────────────────────────────────────────
+
+
+def shifted(x):
+    return x**2 + np.roll(x, 1)
+
+
+@pytest.mark.parametrize("scheme", ["central", "forward", "complex-step"])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("step", [None, 1e-3])
+def test_a_pattern_that_misses_entries_is_refused_and_an_entry_named(scheme, dtype, step):
+    f = pb.external(shifted, output=lambda x: x, gradient=scheme, step=step, sparsity=np.eye(8))
+    for _ in range(2):  # and it stays refused
+        with pytest.raises(ExternalGradientError, match=r"8 of 8 rows; row 0 depends on column 7.*`x\[7\]`"):
+            vjp("tensorflow", f, X.astype(dtype))
+
+
+@pytest.mark.parametrize(("framework", "compiled"), EVERYWHERE)
+def test_a_pattern_that_is_not_true_is_refused_everywhere(framework, compiled):
+    def g(x, y):
+        return x**2 + y[2] * np.eye(8)[3]
+
+    pattern = np.concatenate([np.eye(8), np.zeros((8, 4))], axis=1)
+    f = pb.external(g, output=lambda x: x, gradient="central", sparsity=pattern)
+    with pytest.raises(Exception, match=r"1 of 8 rows; row 3 depends on column 10, which is `y\[2\]`"):
+        vjp(framework, f, X, X[:4], compiled=compiled)
+
+
+def test_a_pattern_is_confirmed_in_a_map():
+    f = pb.external(shifted, output=lambda x: x, gradient="central", sparsity=np.eye(8))
+    with jax.enable_x64(True), pytest.raises(ExternalGradientError, match="sparsity= misses entries"):
+        jax.vmap(jax.grad(lambda x: f(x).sum()))(jnp.stack([X, 2 * X]))
+
+
+def test_one_missing_entry_among_ten_thousand_rows_is_seen():
+    def g(x):
+        y = x**2
+        y[5000] += 0.1 * x[3]
+        return y
+
+    f = pb.external(g, output=lambda x: x, gradient="central", sparsity=lambda x: scipy.sparse.eye(x.size))
+    with pytest.raises(ExternalGradientError, match=r"1 of 10000 rows; row 5000 depends on column 3, "):
+        vjp("tensorflow", f, np.linspace(0.5, 2.0, 10_000))
+
+
+def test_a_pattern_is_confirmed_again_at_the_tenth_gradient():
+    """It may be true at first and not elsewhere."""
+    f, calls = counted(
+        lambda x: x**2 + np.roll(np.maximum(x - 5, 0), 1), gradient="central", sparsity=np.eye(8)
+    )
+    costs = []
+    for _ in range(9):
+        before = len(calls)
+        vjp("tensorflow", f, X)
+        costs.append(len(calls) - before)
+    assert set(costs[1:]) == {3}  # the value and two more
+    with pytest.raises(ExternalGradientError, match="sparsity= misses entries"):
+        vjp("tensorflow", f, X + 5)
+
+
+TRUE = {
+    "a kink": (np.abs, np.eye(3)),
+    "a clipped value": (lambda x: np.maximum(x, 0), np.eye(3)),
+    "a tie": (lambda x: np.full(3, x.max(), x.dtype), np.ones((3, 3))),
+    "a square": (np.square, np.eye(3)),
+    "a cube": (lambda x: x**3, np.eye(3)),
+    "a product": (lambda x: np.full(3, x.prod(), x.dtype), np.ones((3, 3))),
+    "a constant": (lambda x: np.ones_like(x), np.eye(3)),
+    "tiny values": (lambda x: x**2 * x.dtype.type(1e-30), np.eye(3)),
+    "six digits": (lambda x: np.array([float(f"{v:.6g}") for v in np.sin(x)], x.dtype), np.eye(3)),
+    "many sizes": (lambda x: x * np.array([1e-9, 1, 1e9], x.dtype), np.eye(3)),
+    "a steep one": (lambda x: np.exp(20 * x), np.eye(3)),
+    "few digits": (lambda x: (1e8 + np.cumsum(x)) - 1e8, np.tri(3)),
+}
+POINTS_OF = [np.zeros(3), np.ones(3), np.array([0.0, 1.0, -2.0]), np.array([0.3, -0.7, 1.1])]
+
+
+@pytest.mark.parametrize("scheme", ["central", "forward"])
+@pytest.mark.parametrize("step", [None, 1e-3])
+@pytest.mark.parametrize("name", TRUE)
+def test_a_pattern_that_is_true_is_never_refused(scheme, step, name):
+    function, pattern = TRUE[name]
+    for dtype in (np.float64, np.float32):
+        for x in POINTS_OF:
+            f = pb.external(
+                lambda x: np.asarray(function(x), x.dtype),
+                output=lambda x: x,
+                gradient=scheme,
+                step=step,
+                sparsity=pattern,
+            )
+            vjp("tensorflow", f, x.astype(dtype))
+
+
+@pytest.mark.parametrize("function", [np.square, lambda x: x**3, lambda x: np.full(3, x.prod()), np.sin])
+def test_an_analytic_function_is_never_refused(function):
+    for x in POINTS_OF:
+        f = pb.external(function, output=lambda x: x, gradient="complex-step")
+        vjp("tensorflow", f, x)
+
+
+def test_noise_that_a_round_number_hides_is_measured_elsewhere():
+    f = pb.external(TRUE["six digits"][0], output=lambda x: x, gradient="central", sparsity=np.eye(3))
+    _, (dx,) = vjp("tensorflow", f, np.ones(3))
+    np.testing.assert_allclose(dx, np.cos(np.ones(3)), rtol=2e-3)

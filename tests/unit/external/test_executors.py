@@ -3,6 +3,7 @@
 import concurrent.futures
 import multiprocessing
 import os
+import sys
 import threading
 import time
 
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 import simulations
 import tensorflow as tf
-from frameworks import vjp
+from frameworks import EVERYWHERE, vjp
 from simulations import marks
 
 import pullback as pb
@@ -20,6 +21,7 @@ from pullback.errors import (
     ExternalMutationError,
     ExternalTimeoutError,
 )
+from pullback.external import executors
 
 X = np.arange(8.0)
 
@@ -199,6 +201,68 @@ def test_a_slow_call_is_tried_again():
     f = pb.external(sometimes, output=lambda x: x, timeout=0.3, retries=1)
     np.testing.assert_array_equal(f(X), 2 * X)
     assert len(calls) == 2
+
+
+class Silent(concurrent.futures.Executor):
+    """Take calls, and never answer: a worker that hangs where no clock of ours can run."""
+
+    def submit(self, function, /, *args, **kwargs):
+        return concurrent.futures.Future()
+
+
+def test_the_limit_counts_where_a_call_is_waited_for(monkeypatch):
+    monkeypatch.setattr(executors, "_ON_THE_WAY", 0.0)
+    monkeypatch.setattr(executors, "_GLANCE", 0.01)
+    f = pb.external(lambda x: x, output=lambda x: x, executor=Silent(), timeout=0.05, retries=1)
+    with pytest.raises(ExternalTimeoutError, match=r"no result after 0\.05 s"):
+        f(X)
+    with pytest.raises(tf.errors.OpError, match=r"no result after 0\.05 s, element 0 of 8 of the batch"):
+        mapped(f)
+
+
+def test_a_call_in_a_queue_is_not_late(monkeypatch):
+    monkeypatch.setattr(executors, "_ON_THE_WAY", 0.0)
+    monkeypatch.setattr(executors, "_GLANCE", 0.01)
+    free = threading.Event()
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        pool.submit(free.wait, 30)
+        threading.Timer(0.3, free.set).start()
+        f = pb.external(lambda x: 2 * x, output=lambda x: x, executor=pool, timeout=0.1)
+        np.testing.assert_array_equal(f(X), 2 * X)
+
+
+# ── programs that end ────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("where", ["in line", "a limit", "a thread", "a process"])
+def test_a_call_that_ends_its_program_is_an_error(where, processes):
+    options = {
+        "in line": {},
+        "a limit": {"timeout": 30},
+        "a thread": {"executor": concurrent.futures.ThreadPoolExecutor(1)},
+        "a process": {"executor": processes},
+    }[where]
+    f = pb.external(simulations.leaving.external.role("function"), output=lambda x: x, **options)
+    with pytest.raises(ExternalError, match="it raised SystemExit: three is the end") as caught:
+        f(X)
+    assert isinstance(caught.value.__cause__, SystemExit)
+    np.testing.assert_array_equal(f(X[:3]), X[:3] ** 2)
+
+
+@pytest.mark.parametrize(("framework", "compiled"), EVERYWHERE)
+def test_a_pullback_that_ends_its_program_is_an_error(framework, compiled):
+    f = pb.external(lambda x: x, output=lambda x: x)
+    f.pullback(lambda dy: sys.exit(3))
+    with pytest.raises(Exception, match="it raised SystemExit: 3"):
+        vjp(framework, f, X, compiled=compiled)
+
+
+def test_an_interrupt_reaches_the_program():
+    def f(x):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        pb.external(f, output=lambda x: x)(X)
 
 
 def test_a_long_stream_is_not_held_in_memory():

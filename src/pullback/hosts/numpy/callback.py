@@ -174,8 +174,11 @@ def is_alone(results: list[Array], i: int) -> bool:
         return False
     if results[i].base is None:
         return bool(results[i].flags.owndata)
-    # NumPy gives a view of a view the first owner for its base: there is nobody behind this one.
-    return type(results[i].base) is np.ndarray and sys.getrefcount(results[i].base) <= _ONE
+    # NumPy gives a view of a view the first owner for its base. One that owns nothing has the memory of
+    # something else than an array, which a C library may write to.
+    if type(results[i].base) is not np.ndarray or not results[i].base.flags.owndata:
+        return False
+    return sys.getrefcount(results[i].base) <= _ONE
 
 
 def _holders(results: list[Array], i: int) -> int:

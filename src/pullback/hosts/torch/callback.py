@@ -25,6 +25,7 @@ _BITS = {torch.bfloat16: torch.int16} | {
     getattr(torch, name): torch.uint8
     for name in ("float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz")
 }
+_PACKED = {str(dtype).removeprefix("torch."): dtype for dtype in _BITS}
 _DTYPES = [
     *(torch.float16, torch.float32, torch.float64, torch.complex64, torch.complex128, torch.bool),
     *(torch.int8, torch.int16, torch.int32, torch.int64),
@@ -101,9 +102,9 @@ def _array(tensor: Any) -> Any:
 
 def _tensor(array: Any, spec: Spec) -> Any:
     """Make a tensor of an array's memory."""
-    if array.dtype.kind != "V" and array.dtype.isbuiltin == 1:
+    dtype = _PACKED.get(spec.dtype)
+    if dtype is None:
         return torch.from_numpy(array)
-    dtype = _DTYPES[_code(spec.dtype)]
     return torch.from_numpy(array.view(str(_BITS[dtype]).removeprefix("torch."))).view(dtype)
 
 
