@@ -12,7 +12,7 @@ import inspect
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NoReturn
 
-from pullback import contract, hosts, tree
+from pullback import contract, hosts, tangent, tree
 from pullback.errors import HostError, NoTensorError
 from pullback.hosts import Role
 from pullback.hosts.base import Cotangents, Host, Operation, Pullback, Tensor
@@ -218,8 +218,9 @@ class Call:
             return None
         args, kwargs = self.arguments(tensors)
         moving = [self._value(slot, tangents) for slot in self.slots if slot.has_tensor]
+        tangent.require_takes(function, [*moving, *args], kwargs, self.rule)
         returned = self.host.run(function, [*moving, *args], kwargs, self.where)
-        return contract.settle_tangents(returned, self.output_tree, self.statics, self.rule)
+        return tangent.settle(returned, self.output_tree, self.statics, self.rule, function, self.host)
 
     @property
     def has_pushforward(self) -> bool:

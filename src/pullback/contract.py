@@ -8,15 +8,14 @@ found and what to write.
 
 from __future__ import annotations
 
-import ast
 import inspect
-import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from pullback import hosts, tree
-from pullback.cotangent import conform
+from pullback.cotangent import conform, cotangent_names, described, name_of, shown
+from pullback.endings import runs_off
 from pullback.errors import (
     CapturedVariableError,
     CotangentCountError,
@@ -25,7 +24,7 @@ from pullback.errors import (
     MissingGradError,
     OutputError,
 )
-from pullback.hosts import Role
+from pullback.hosts import Role, reached
 from pullback.hosts.base import Cotangents, Host, Tensor
 from pullback.rule import Rule
 
@@ -40,12 +39,12 @@ Spread = Literal["each", "whole", "flat"]
 
 def split(result: Any, rule: Rule) -> tuple[Any, Callable[..., Any]]:
     """Take `y, grad`, `(y, z), grad` or `y, z, grad` apart into the outputs and `grad`."""
-    if isinstance(result, (tuple, list)) and len(result) >= 2 and callable(result[-1]):
-        outputs = result[0] if len(result) == 2 else tuple(result[:-1])
-        return outputs, result[-1]
     if isinstance(result, (tuple, list)) and result:
         last = result[-1]
-        found = "only `grad`" if callable(last) else f"{len(result)} values, the last {_kind(last)}"
+        given = callable(last) and not isinstance(last, type)  # a class makes objects, not cotangents
+        if given and len(result) >= 2:
+            return result[0] if len(result) == 2 else tuple(result[:-1]), last
+        found = "only `grad`" if given else f"{len(result)} values, the last {_kind(last)}"
     else:
         found = "nothing" if result is None else f"{_kind(result)} alone"
     raise MissingGradError.about(
@@ -83,7 +82,7 @@ def tensor_outputs(
         elif not isinstance(role, Role):
             raise HostError.about(
                 rule.where,
-                found=f"the body was given {host.name} tensors, and returned one of {role.name}",
+                found=f"it was given {host.name} tensors, and returned one of {role.name}",
                 expected="outputs of the framework that the arguments are of",
                 fix="compute with the framework of the arguments, or convert the arguments first",
             )
@@ -95,8 +94,8 @@ def tensor_outputs(
             rule.where,
             found=f"the outputs are: {found}",
             expected="at least one floating or complex output",
-            why="gradients flow only through floating and complex tensors, so `grad` would never be called",
-            fix="cast the output inside the body",
+            why="gradients flow only through floating and complex tensors",
+            fix="cast an output to a floating dtype" if tensors else "return a floating tensor",
         )
     return statics, tensors
 
@@ -177,7 +176,7 @@ def spread(grad: Callable[..., Any], structure: tree.Tree | None, rule: Rule) ->
     names = ", ".join(["dy", "dz", "dw"][:count] if count <= 3 else [f"dy{i}" for i in range(count)])
     raise GradSignatureError.about(
         rule.where,
-        found=f"`{_name(grad)}` takes {most} positional argument{'' if most == 1 else 's'}"
+        found=f"{shown(grad)} takes {most} positional argument{'' if most == 1 else 's'}"
         + (f", {takes.least} of them required" if takes.most != takes.least else ""),
         expected=f"{count}: one cotangent per output",
         fix=f"def grad({names}):",
@@ -190,7 +189,7 @@ def check_gradgrad(gradgrad: Callable[..., Any], count: int, rule: Rule) -> None
     if not takes.least <= count <= takes.most:
         raise GradSignatureError.about(
             rule.where,
-            found=f"`{_name(gradgrad)}` cannot take {count} positional argument{'' if count == 1 else 's'}",
+            found=f"`{name_of(gradgrad)}` cannot take {count} positional argument{'' if count == 1 else 's'}",
             expected=f"{count}: one per cotangent that `grad` returned",
             fix=f"def gradgrad({', '.join(f'ddx{i}' for i in range(count)) if count > 1 else 'ddx'}):",
         )
@@ -219,9 +218,12 @@ def settle(
     returned: Any, call: Call, tensors: Sequence[Tensor], variables: Sequence[Any], grad: Callable[..., Any]
 ) -> Cotangents:
     """Normalise what `grad` returned to one cotangent, or None, per tensor of the call."""
+    if returned is None:
+        moving = [slot for slot in call.slots if slot.has_tensor]
+        require_return(grad, call.where, _expected_count(moving), _tuple_of(moving, grad))
     of_variables: list[Any] = []
     if variables:
-        returned, of_variables = _split_variables(returned, variables, call, grad)
+        returned, of_variables = split_variables(returned, variables, call, grad)
     second = None
     if isinstance(returned, (tuple, list)) and len(returned) >= 2 and callable(returned[-1]):
         second = returned[-1]
@@ -235,9 +237,20 @@ def settle(
                 continue  # statics and integers have no gradient, whatever stands in their place
             like = tensors[place]
             if not call.host.fit([leaf], [like]):
-                leaf = conform(leaf, like, call.host, call.where, f"argument `{slot.name}`")
+                leaf = conform(leaf, like, call.host, call.where, f"argument `{slot.name}`", grad)
             inputs[place] = leaf
     return Cotangents(inputs, of_variables, second)
+
+
+def require_return(function: Callable[..., Any], where: str, expected: str, fix: str) -> None:
+    """Refuse a None that nobody wrote: a function that can end without a `return`."""
+    if runs_off(function):
+        raise CotangentCountError.about(
+            where,
+            found=f"{shown(function)} returned nothing: it can end without a return statement",
+            expected=expected,
+            fix=f"return {fix}   # on every path; return None where there is none",
+        )
 
 
 def _by_slot(
@@ -248,7 +261,7 @@ def _by_slot(
     moving = [slot for slot in slots if slot.has_tensor]
     smooth = [slot for slot in moving if _smooth(slot, tensors, call.host)]
     if isinstance(returned, Mapping) and not _is_structure_of(returned, moving):
-        return _by_name(returned, slots, call)
+        return _by_name(returned, slots, call, grad)
     if isinstance(returned, (tuple, list)):
         # The four readings are nested sets of arguments: equal counts mean equal arguments.
         for reading in (moving, smooth, [slot for slot in slots if slot.passed], slots):
@@ -256,13 +269,6 @@ def _by_slot(
                 pairs = list(zip(reading, returned))
                 if all(tree.match(slot.tree, value) is not None for slot, value in pairs):
                     return pairs
-    elif returned is None and not _returns(grad):
-        raise CotangentCountError.about(
-            call.where,
-            found=f"`{_name(grad)}` returned nothing: it has no return statement",
-            expected=_expected_count(moving),
-            fix=f"return {_tuple_of(moving)}",
-        )
     for reading in (moving, smooth):  # a bare cotangent
         if len(reading) == 1 and tree.match(reading[0].tree, returned) is not None:
             if reading[0].tree is None and isinstance(returned, (tuple, list, dict)):
@@ -271,10 +277,11 @@ def _by_slot(
     count = len(returned) if isinstance(returned, (tuple, list)) else 1
     raise CotangentCountError.about(
         call.where,
-        found=f"`{_name(grad)}` returned {count} cotangent{'' if count == 1 else 's'}"
+        found=f"{shown(grad)} returned {count} cotangent{'' if count == 1 else 's'}"
         + (" of another structure than its argument" if count == len(moving) else ""),
         expected=_expected_count(moving),
-        fix=f"return {_tuple_of(moving)}   # None for an argument without a gradient, or a dict by name",
+        fix=f"return {_tuple_of(moving, grad)}"
+        "   # None for an argument without a gradient, or a dict by name",
     )
 
 
@@ -289,7 +296,9 @@ def _is_structure_of(returned: Mapping[Any, Any], moving: Sequence[Slot]) -> boo
     return moving[0].name not in returned and tree.match(moving[0].tree, returned) is not None
 
 
-def _by_name(returned: Mapping[str, Any], slots: Sequence[Slot], call: Call) -> list[tuple[Slot, Any]]:
+def _by_name(
+    returned: Mapping[str, Any], slots: Sequence[Slot], call: Call, grad: Callable[..., Any]
+) -> list[tuple[Slot, Any]]:
     left = dict(returned)
     pairs = []
     for slot in slots:
@@ -313,31 +322,32 @@ def _by_name(returned: Mapping[str, Any], slots: Sequence[Slot], call: Call) -> 
         known = ", ".join(f"`{slot.name}`" for slot in slots)
         raise CotangentCountError.about(
             call.where,
-            found=f"`grad` returned a cotangent for `{next(iter(left))}`, which is no argument",
+            found=f"{shown(grad)} returned a cotangent for `{next(iter(left))}`, which is no argument",
             expected=f"names among {known}",
             fix="rename it, or leave it out",
         )
     return pairs
 
 
-def _split_variables(
+def split_variables(
     returned: Any, variables: Sequence[Any], call: Call, grad: Callable[..., Any]
 ) -> tuple[Any, list[Any]]:
+    """Take what a `grad` with `variables=` returned apart: for the arguments, and one per variable."""
     names = ", ".join(variable_name(variable, call) for variable in variables)
     if not (
         isinstance(returned, (tuple, list)) and len(returned) == 2 and isinstance(returned[1], (tuple, list))
     ):
         raise CotangentCountError.about(
             call.where,
-            found=f"`{_name(grad)}` was given variables= and returned no list for them",
+            found=f"{shown(grad)} was given variables= and returned no list for them",
             expected="two things: the cotangents of the arguments, and a list with one per variable",
-            fix=f"return dx, [dv]   # variables: {names}",
+            fix=f"return dx, [{'dv' if variables else ''}]   # variables: {names or 'none was read'}",
         )
     given = list(returned[1])
     if len(given) != len(variables):
         raise CotangentCountError.about(
             call.where,
-            found=f"`{_name(grad)}` returned {len(given)} cotangents for {len(variables)} captured variables",
+            found=f"{shown(grad)} returned {len(given)} cotangents for {len(variables)} captured variables",
             expected=f"one each for {names}",
             fix="return them in the order of `variables`, None for one without a gradient",
         )
@@ -345,7 +355,7 @@ def _split_variables(
     for i, (cotangent, variable) in enumerate(zip(given, variables)):
         if cotangent is not None and not host.fit([cotangent], [variable]):
             given[i] = conform(
-                cotangent, variable, host, call.where, f"variable `{variable_name(variable, call)}`"
+                cotangent, variable, host, call.where, f"variable `{variable_name(variable, call)}`", grad
             )
     return returned[0], given
 
@@ -354,15 +364,7 @@ def variable_name(variable: Any, call: Call) -> str:
     """Name a captured variable: by its own name, or by that under which the body reaches it."""
     if isinstance(getattr(variable, "name", None), str):
         return str(variable.name)
-    reached = [*call.captured(), *((slot.name, leaf) for slot in call.slots for leaf in slot.leaves)]
-    for name, value in reached:
-        if value is variable:
-            return name
-        if not isinstance(value, type) and callable(getattr(value, "named_parameters", None)):
-            for inner, parameter in value.named_parameters():
-                if parameter is variable:
-                    return f"{name}.{inner}"
-    return f"a parameter of shape {tuple(variable.shape)}"
+    return reached.name_of(call, variable) or f"a parameter of shape {tuple(variable.shape)}"
 
 
 def require_variables(grad: Callable[..., Any], variables: Sequence[Any], call: Call) -> None:
@@ -380,24 +382,6 @@ def require_variables(grad: Callable[..., Any], variables: Sequence[Any], call: 
     )
 
 
-# ── what a pushforward returns ───────────────────────────────────────────────────────────────────────────
-
-
-def settle_tangents(
-    returned: Any, structure: tree.Tree | None, statics: Sequence[Any], rule: Rule
-) -> list[Any]:
-    """Lay what a pushforward returned along the outputs, one tangent per tensor output."""
-    leaves = tree.match(structure, returned)
-    if leaves is None or (structure is None and isinstance(returned, (tuple, list, dict))):
-        raise CotangentCountError.about(
-            rule.where,
-            found="the pushforward returned another structure than the outputs",
-            expected="one tangent per output, in the structure of the outputs",
-            fix="return the tangents as the body returns the outputs",
-        )
-    return [leaf for leaf, static in zip(leaves, statics) if static is TENSOR]
-
-
 # ── words ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -406,22 +390,9 @@ def _expected_count(moving: Sequence[Slot]) -> str:
     return f"{len(moving)}: one per tensor argument ({names}), or one per argument, or a dict by name"
 
 
-def _tuple_of(moving: Sequence[Slot]) -> str:
-    return ", ".join(f"d{slot.name}".replace("[", "_").replace("]", "") for slot in moving)
+def _tuple_of(moving: Sequence[Slot], grad: Callable[..., Any]) -> str:
+    return ", ".join(cotangent_names((slot.name for slot in moving), grad))
 
 
 def _kind(value: Any) -> str:
-    return f"a {type(value).__name__}" if isinstance(hosts.role(type(value)), Role) else "a tensor"
-
-
-def _name(function: Callable[..., Any]) -> str:
-    return str(getattr(function, "__name__", "grad"))
-
-
-def _returns(grad: Callable[..., Any]) -> bool:
-    """Tell whether a function says `return` at all; yes when its source is not to be had."""
-    try:
-        parsed = ast.parse(textwrap.dedent(inspect.getsource(grad)))
-    except (OSError, TypeError, SyntaxError):
-        return True
-    return any(isinstance(node, ast.Return) for node in ast.walk(parsed))
+    return described(value) if isinstance(hosts.role(type(value)), Role) else "a tensor"

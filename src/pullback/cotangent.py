@@ -1,51 +1,119 @@
-"""One cotangent against its input: its dtype, its shape, and the words when they do not agree."""
+"""One cotangent against its input: its framework, dtype and shape, and the words when they do not agree.
+
+The words name the function that returned it, whatever it is called: a user of `with_gradient` has no `grad`.
+"""
 
 from __future__ import annotations
 
+import functools
+import inspect
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from pullback import hosts
-from pullback.errors import CotangentDtypeError, CotangentShapeError
+from pullback.errors import CotangentDtypeError, CotangentShapeError, HostError
 from pullback.hosts import Role
 from pullback.hosts.base import Host, Spec, Tensor, broadcast_axes, show_shape
+from pullback.hosts.numpy import HOST as NUMPY
+from pullback.rule import at, source_of
+
+_WORDS = {"O": "Python objects", "S": "bytes", "U": "strings", "M": "dates", "m": "times"}  # no numbers
 
 
-def conform(cotangent: Any, like: Tensor, host: Host, where: str, what: str) -> Tensor:
-    """Check one cotangent against its input, and cast it to the input's dtype."""
-    want = host.spec(like)
-    if hosts.role(type(cotangent)) is Role.STATIC and not isinstance(cotangent, (int, float)):
-        raise CotangentDtypeError.about(
-            where,
-            found=f"`grad` returned a {type(cotangent).__name__} for {what}",
-            expected=f"a tensor: {want}",
-            fix="return a tensor, or None for no gradient",
-        )
-    have = want._replace(shape=()) if isinstance(cotangent, (int, float)) else host.spec(cotangent)
-    _check_dtype(have, want, where, what)
-    _check_shape(have, want, where, what)
+def conform(
+    cotangent: Any,
+    like: Tensor,
+    host: Host,
+    where: str,
+    what: str,
+    grad: Callable[..., Any],
+    optional: bool = True,
+) -> Tensor:
+    """Check one cotangent, which `grad` returned, against its input, and cast it to the input's dtype.
+
+    `optional` says whether there could have been none.
+    """
+    want, who = host.spec(like), shown(grad)
+    number = require_tensor(cotangent, host, where, who, what, f"a tensor: {want}", optional)
+    have = want._replace(shape=()) if number else host.spec(cotangent)
+    _check_dtype(have, want, where, what, who, optional)
+    _check_shape(have, want, where, what, grad)
     return host.conform(cotangent, like)
 
 
-def _check_dtype(have: Spec, want: Spec, where: str, what: str) -> None:
+def require_tensor(
+    value: Any, host: Host, where: str, who: str, what: str, expected: str, optional: bool
+) -> bool:
+    """Refuse what is neither a tensor of the host, an array of numbers nor a number; tell the last."""
+    role = hosts.role(type(value))
+    if not isinstance(role, Role) and role is not host and host is not NUMPY:  # all are arrays to it
+        raise HostError.about(
+            where,
+            found=f"{who} returned a {role.name} tensor for {what}, among {host.name} tensors",
+            expected="tensors of the framework that the arguments are of",
+            fix=f"compute it with {host.name}, or convert it",
+        )
+    words = _WORDS.get(value.dtype.kind, "") if role is Role.ARRAY else ""
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if words or (role in (Role.STATIC, Role.SYMBOL) and not number):
+        raise CotangentDtypeError.about(
+            where,
+            found=f"{who} returned {f'an array of {words}' if words else described(value)} for {what}",
+            expected=expected,
+            fix="return a tensor" + (", or None for no gradient" if optional else ""),
+        )
+    return number
+
+
+def name_of(function: Callable[..., Any]) -> str:
+    """Name a function, or an object that is called by its class."""
+    if isinstance(function, functools.partial):
+        return name_of(function.func)
+    return str(getattr(function, "__name__", type(function).__name__))
+
+
+def shown(function: Callable[..., Any]) -> str:
+    """Name a function in a sentence; one without a name by its place."""
+    name = name_of(function)
+    return f"`{name}`" if name != "<lambda>" else f"the {at('lambda', source_of(function))}"
+
+
+def described(value: Any) -> str:
+    """Say what a value is that is no tensor."""
+    return f"the class {value.__name__}" if isinstance(value, type) else f"a {type(value).__name__}"
+
+
+def cotangent_names(arguments: Iterable[str], grad: Callable[..., Any]) -> list[str]:
+    """Choose names for the cotangents of arguments, none of which means something else in `grad`."""
+    plain = [argument.replace("[", "_").replace("]", "") for argument in arguments]
+    try:
+        taken = {"dy", *inspect.signature(grad).parameters}
+    except (TypeError, ValueError):  # a builtin
+        taken = {"dy"}
+    prefix = "grad_" if taken & {f"d{name}" for name in plain} else "d"
+    return [prefix + name for name in plain]
+
+
+def _check_dtype(have: Spec, want: Spec, where: str, what: str, who: str, optional: bool) -> None:
     if have.kind == "complex" and want.kind == "floating":
         raise CotangentDtypeError.about(
             where,
-            found=f"`grad` returned {have.dtype} for {what}, which is {want.dtype}",
+            found=f"{who} returned {have.dtype} for {what}, which is {want.dtype}",
             expected="a real cotangent for a real input",
             why="the imaginary part would be thrown away",
-            fix="take the real part in `grad`",
+            fix="take its real part",
         )
     if have.kind not in ("floating", "complex"):
         raise CotangentDtypeError.about(
             where,
-            found=f"`grad` returned {have.dtype} for {what}, which is {want.dtype}",
+            found=f"{who} returned {have.dtype} for {what}, which is {want.dtype}",
             expected=f"{want.dtype}, or a floating dtype that can be cast to it",
-            fix="cast it, or return None for no gradient",
+            fix="cast it" + (", or return None for no gradient" if optional else ""),
         )
 
 
-def _check_shape(have: Spec, want: Spec, where: str, what: str) -> None:
-    if have.shape is None or want.shape is None or _same(have.shape, want.shape):
+def _check_shape(have: Spec, want: Spec, where: str, what: str, grad: Callable[..., Any]) -> None:
+    if have.shape is None or want.shape is None or same(have.shape, want.shape):
         return
     name = what.split("`")[1]
     axes = broadcast_axes(have.shape, want.shape)
@@ -53,22 +121,24 @@ def _check_shape(have: Spec, want: Spec, where: str, what: str) -> None:
         plural = "axis" if len(axes) == 1 else "axes"
         listed = ", ".join(map(str, axes))
         why = f"`{name}` was broadcast along {plural} {listed}: its cotangent is summed there"
-        fix = f"return pb.unbroadcast(d{name}, like={name})"
+        fix = f"return pb.unbroadcast({cotangent_names([name], grad)[0]}, like={name})"
     elif broadcast_axes(want.shape, have.shape) is not None:
         why = "it would be broadcast later into plausible wrong numbers"
-        fix = "multiply by the cotangent that `grad` was given; do not sum or average over it"
+        fix = "multiply by the cotangent that it was given; do not sum or average over it"
     elif sorted(have.shape, key=str) == sorted(want.shape, key=str):
         why, fix = "the axes are in another order", f"transpose it back to the order of `{name}`"
     else:
         why, fix = "", f"return a cotangent of shape {show_shape(want.shape)}"
     raise CotangentShapeError.about(
         where,
-        found=f"`grad` returned shape {show_shape(have.shape)} for {what} of shape {show_shape(want.shape)}",
+        found=f"{shown(grad)} returned shape {show_shape(have.shape)} for {what} of shape "
+        f"{show_shape(want.shape)}",
         expected=f"shape {show_shape(want.shape)}: a cotangent has its input's shape",
         why=why,
         fix=fix,
     )
 
 
-def _same(a: tuple[int | None, ...], b: tuple[int | None, ...]) -> bool:
+def same(a: tuple[int | None, ...], b: tuple[int | None, ...]) -> bool:
+    """Tell whether two shapes can be one, where None is a length that nobody knows."""
     return len(a) == len(b) and all(m is None or n is None or m == n for m, n in zip(a, b))

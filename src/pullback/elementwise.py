@@ -14,10 +14,19 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from pullback import hosts
+from pullback.contract import require_return
+from pullback.cotangent import name_of, require_tensor, shown
 from pullback.define import function_of, intent_of
-from pullback.errors import CotangentCountError, CotangentShapeError, DefinitionError
+from pullback.errors import (
+    CotangentCountError,
+    CotangentDtypeError,
+    CotangentShapeError,
+    DefinitionError,
+    GradSignatureError,
+    OutputError,
+)
 from pullback.hosts import Role
-from pullback.hosts.base import Host, show_shape
+from pullback.hosts.base import Host, broadcast_axes, show_shape
 from pullback.replace.function import signature_of
 from pullback.rule import Rule, at, source_of
 
@@ -62,10 +71,13 @@ def elementwise(
             expected="a function, and its partial derivatives: one function or a list of functions",
             fix="pb.elementwise(sin, cos)",
         )
+    signature = signature_of(function)
+    for partial in listed:
+        _refuse_cotangent(partial, signature, where)
     rule = Rule(
         body=_body(function, partials, where),
         name=name,
-        signature=signature_of(function),
+        signature=signature,
         intent=intent_of(where, like, differs),
         source=source_of(function),
         pushforward=_pushforward(function, partials, where),
@@ -96,27 +108,24 @@ def _body(function: Function, partials: Any, where: str) -> Function:
         tensors = _tensors(args, kwargs)
         host = hosts.of(tensors[0])
         output = host.run(function, args, kwargs, where)
+        if isinstance(output, (tuple, list, dict)):
+            raise OutputError.about(
+                where,
+                found=f"it returned a {type(output).__name__} of {len(output)}",
+                expected="one output",
+                fix="one elementwise function per output, or pb.custom_gradient",
+            )
 
         def grad(dy: Any) -> list[Any]:
             found = _partials(partials, host, args, kwargs, output, where)
-            return [None if p is None else _cotangent(host, dy, p, x, where) for p, x in zip(found, tensors)]
+            return [
+                None if p is None else host.unbroadcast(dy * host.conjugate(p), x)
+                for p, x in zip(found, tensors)
+            ]
 
         return output, grad
 
     return body
-
-
-def _cotangent(host: Host, dy: Any, partial: Any, x: Any, where: str) -> Any:
-    product = dy * host.conjugate(partial)
-    have, want = host.spec(product).shape, host.spec(dy).shape
-    if have is not None and want is not None and len(have) != len(want):
-        raise CotangentShapeError.about(
-            where,
-            found=f"a partial derivative has shape {show_shape(host.spec(partial).shape or ())}",
-            expected=f"a shape that broadcasts to the output's {show_shape(want)}",
-            fix="return the derivative element by element",
-        )
-    return host.unbroadcast(product, x)
 
 
 def _pushforward(function: Function, partials: Any, where: str) -> Function:
@@ -150,10 +159,21 @@ def _partials(
     tensors = _tensors(args, kwargs)
     listed = partials if isinstance(partials, (list, tuple)) else [partials]
     values: list[Any] = []
+    givers: list[Function] = []
     for partial in listed:
-        extra = {"output": output} if _names_output(partial) else {}
-        value = host.run(partial, args, {**kwargs, **extra}, where)
+        fits, named = _taken(partial, len(args), tuple(kwargs))
+        if not fits:
+            raise GradSignatureError.about(
+                where,
+                found=f"{shown(partial)} cannot be called as the function is",
+                expected="the arguments of the function, and `output` if it is named",
+                fix="give it the signature of the function",
+            )
+        value = host.run(partial, args, {**kwargs, "output": output} if named else kwargs, where)
+        if value is None:
+            require_return(partial, where, "the derivative, element by element", "the derivative")
         values += value if isinstance(value, (list, tuple)) else [value]
+        givers += [partial] * (len(values) - len(givers))
     if len(values) != len(tensors):
         raise CotangentCountError.about(
             where,
@@ -161,12 +181,65 @@ def _partials(
             expected=f"{len(tensors)}: one per tensor argument, None for one without",
             fix="return them as a tuple, in the order of the arguments",
         )
+    for i, (value, giver) in enumerate(zip(values, givers)):
+        if value is not None and not host.fit([value], [output]):
+            values[i] = _conformed(value, output, tensors[i], host, where, giver)
     return values
 
 
-@functools.lru_cache(maxsize=1024)
-def _names_output(partial: Function) -> bool:
+def _conformed(value: Any, output: Any, x: Any, host: Host, where: str, partial: Function) -> Any:
+    """Check a partial derivative against the output, and cast it to the output's dtype."""
+    want, who = host.spec(output), shown(partial)
+    what = "a partial derivative"
+    if require_tensor(value, host, where, who, what, f"a tensor that broadcasts to {want}", True):
+        return value
+    have = host.spec(value)
+    if have.kind == "complex" and want.kind == host.spec(x).kind == "floating":
+        raise CotangentDtypeError.about(
+            where,
+            found=f"{who} returned {have.dtype} for {what} of a real function",
+            expected="a real derivative",
+            why="the imaginary part would be thrown away",
+            fix="take its real part",
+        )
+    if have.shape and want.shape is not None and broadcast_axes(want.shape, have.shape) is None:
+        raise CotangentShapeError.about(
+            where,
+            found=f"{who} returned shape {show_shape(have.shape)} for {what}",
+            expected=f"a shape that broadcasts to the output's {show_shape(want.shape)}",
+            fix="return the derivative element by element",
+        )
+    return value if have.kind == "complex" else host.arrays.cast(value, output)
+
+
+def _refuse_cotangent(partial: Any, signature: inspect.Signature, where: str) -> None:
+    """Refuse a partial derivative that asks for `dy`: it would be handed an argument."""
     try:
-        return "output" in inspect.signature(partial).parameters
+        takes = list(inspect.signature(partial).parameters)
     except (TypeError, ValueError):  # a builtin
-        return False
+        return
+    if "dy" in takes and "dy" not in signature.parameters:
+        rest = ", ".join(name for name in takes if name != "dy") or ", ".join(signature.parameters)
+        name = name_of(partial)
+        raise GradSignatureError.about(
+            where,
+            found=f"{shown(partial)} takes ({', '.join(takes)})",
+            expected="a partial derivative, which takes the arguments of the function and no cotangent",
+            why="`dy` would be handed an argument; the product with the cotangent is made for it",
+            fix=f"lambda {rest}: …" if name == "<lambda>" else f"def {name}({rest}):",
+        )
+
+
+@functools.lru_cache(maxsize=1024)
+def _taken(partial: Function, count: int, names: tuple[str, ...]) -> tuple[bool, bool]:
+    """Tell whether a function takes these arguments, and whether it names `output`."""
+    try:
+        signature = inspect.signature(partial)
+    except (TypeError, ValueError):  # a builtin
+        return True, False
+    named = "output" in signature.parameters
+    try:
+        signature.bind(*[None] * count, **dict.fromkeys([*names, *["output"] * named]))
+    except TypeError:
+        return False, named
+    return True, named

@@ -111,6 +111,19 @@ def grad_signature(x):
     gradient(halves, x)
 
 
+class Gradient:
+    """Stand where a function should."""
+
+
+@pb.custom_gradient
+def square_with_class(x):
+    return x**2, Gradient
+
+
+def missing_grad_class(x):
+    square_with_class(x)
+
+
 @pb.custom_gradient
 def square_with_gradgrad(x):
     def grad(dy):
@@ -160,6 +173,43 @@ def square_without_return(x):
 
 def cotangent_count_no_return(x):
     gradient(square_without_return, x)
+
+
+@pb.custom_gradient
+def square_with_one_return(x, negative=False):
+    def grad(dy):  # noqa: RET503 (the mistake)
+        if negative:
+            return -2 * x * dy
+
+    return x**2, grad
+
+
+def cotangent_count_path(x):
+    gradient(square_with_one_return, x)
+
+
+@pb.custom_gradient
+def product_of_x_and_y(x, y):
+    def grad(dy):
+        return dy * y
+
+    return x * y, grad
+
+
+def cotangent_count_names(x):
+    gradient(product_of_x_and_y, x, x + 1)
+
+
+def nothing(dy):
+    print(dy)
+
+
+def mapped(x):
+    return pb.map_gradient(x, nothing)
+
+
+def cotangent_count_map(x):
+    gradient(mapped, x)
 
 
 def product(a, b):
@@ -249,6 +299,67 @@ def cotangent_dtype_no_number(x):
     gradient(square_in_words, x)
 
 
+@pb.custom_gradient
+def square_in_objects(x):
+    def grad(dy):
+        return np.array([2, None, "x"], object)
+
+    return x**2, grad
+
+
+def cotangent_dtype_objects(x):
+    gradient(square_in_objects, x)
+
+
+FOREIGN_ONES = {"TensorFlow": jnp.ones(3), "JAX": torch.ones(3), "PyTorch": jnp.ones(3)}
+
+
+@pb.custom_gradient
+def square_elsewhere(x):
+    def grad(dy):
+        return FOREIGN_ONES[host_of(dy)]
+
+    return x**2, grad
+
+
+def host_cotangent(x):
+    gradient(square_elsewhere, x)
+
+
+@pb.custom_gradient
+def double(x):
+    def grad(dy):
+        return 2 * dy
+
+    return 2 * x, grad
+
+
+@double.pushforward
+def double_summed(dx, x):
+    return pb.namespace(dx).sum(2 * dx)
+
+
+def cotangent_shape_tangent(x):
+    push(double, x)
+
+
+@pb.custom_gradient
+def triple(x):
+    def grad(dy):
+        return 3 * dy
+
+    return 3 * x, grad
+
+
+@triple.pushforward
+def triple_alone(dx):
+    return 3 * dx
+
+
+def grad_signature_pushforward(x):
+    push(triple, x)
+
+
 @tf.autograph.experimental.do_not_convert  # a converted copy has no source line of its own
 def scale_by(weight):
     @pb.custom_gradient
@@ -263,6 +374,26 @@ def scale_by(weight):
 
 def captured_tensor(x):
     gradient(lambda x: scale_by(2 * x)(pb.namespace(x).ones(3)), x)
+
+
+class Amplifier:
+    def __init__(self, gain):
+        self.gain = gain
+
+    @pb.custom_gradient
+    def amplify(self, x):
+        def grad(dy):
+            return dy * self.gain
+
+        return self.gain * x, grad
+
+
+def amplified(x):
+    return Amplifier(2 * x).amplify(pb.namespace(x).ones(3))
+
+
+def captured_tensor_attribute(x):
+    gradient(amplified, x)
 
 
 _weight = tf.Variable([1.0, 2.0, 3.0], name="weight")
@@ -500,6 +631,42 @@ def grad_signature_with_gradient(x):
     gradient(pb.with_gradient(steps, halved), x)
 
 
+def slope(x):
+    return pb.namespace(x).cos(x)
+
+
+def grad_signature_forgotten(x):
+    pb.with_gradient(steps, slope)
+
+
+def slope_times(dy, x):
+    return dy * pb.namespace(x).cos(x)
+
+
+def grad_signature_partial(x):
+    pb.elementwise(steps, slope_times)
+
+
+def summed(dy):
+    return pb.namespace(dy).sum(dy)
+
+
+def cotangent_shape_with_gradient(x):
+    gradient(pb.with_gradient(steps, summed), x)
+
+
+def surrogate_straight_through(x):
+    pb.straight_through(total)(x)
+
+
+def output_elementwise(x):
+    gradient(pb.elementwise(pair, slope), x)
+
+
+def cotangent_dtype_partial(x):
+    gradient(pb.elementwise(steps, str), x)
+
+
 def definition_with_gradient(x):
     pb.with_gradient(steps, 0.5)
 
@@ -510,6 +677,10 @@ def option(x):
 
 def option_word(x):
     pb.heaviside(x, slope="sigmod")
+
+
+def option_factor(x):
+    pb.scale_gradient(x, pb.namespace(x).ones((4, 3)))
 
 
 def option_two(x):
@@ -530,6 +701,18 @@ def clipped(x):
 
 def forward_mode_clip(x):
     push(clipped, x)
+
+
+def cubed(dy):
+    return dy**3
+
+
+def cubed_on_the_way_back(x):
+    return pb.map_gradient(x, cubed)
+
+
+def forward_mode_map(x):
+    push(cubed_on_the_way_back, x)
 
 
 RELU = {"TensorFlow": tf.nn.relu, "JAX": jax.nn.relu, "PyTorch": torch.relu}
@@ -559,21 +742,32 @@ CASES = {
     "definition-order": (errors.DefinitionError, definition_order),
     "definition-partials": (errors.DefinitionError, definition_partials),
     "missing-grad": (errors.MissingGradError, missing_grad),
+    "missing-grad-class": (errors.MissingGradError, missing_grad_class),
     "grad-signature": (errors.GradSignatureError, grad_signature),
     "grad-signature-gradgrad": (errors.GradSignatureError, grad_signature_gradgrad),
+    "grad-signature-pushforward": (errors.GradSignatureError, grad_signature_pushforward),
     "cotangent-count": (errors.CotangentCountError, cotangent_count),
     "cotangent-count-unknown-name": (errors.CotangentCountError, cotangent_count_unknown_name),
     "cotangent-count-no-return": (errors.CotangentCountError, cotangent_count_no_return),
+    "cotangent-count-path": (errors.CotangentCountError, cotangent_count_path),
+    "cotangent-count-names": (errors.CotangentCountError, cotangent_count_names),
+    "cotangent-count-map": (errors.CotangentCountError, cotangent_count_map),
     "cotangent-count-partials": (errors.CotangentCountError, cotangent_count_partials),
     "cotangent-shape": (errors.CotangentShapeError, cotangent_shape),
     "cotangent-shape-summed": (errors.CotangentShapeError, cotangent_shape_summed),
     "cotangent-shape-transposed": (errors.CotangentShapeError, cotangent_shape_transposed),
     "cotangent-shape-other": (errors.CotangentShapeError, cotangent_shape_other),
+    "cotangent-shape-tangent": (errors.CotangentShapeError, cotangent_shape_tangent),
+    "cotangent-shape-with-gradient": (errors.CotangentShapeError, cotangent_shape_with_gradient),
     "cotangent-dtype": (errors.CotangentDtypeError, cotangent_dtype),
     "cotangent-dtype-no-number": (errors.CotangentDtypeError, cotangent_dtype_no_number),
+    "cotangent-dtype-objects": (errors.CotangentDtypeError, cotangent_dtype_objects),
+    "cotangent-dtype-partial": (errors.CotangentDtypeError, cotangent_dtype_partial),
     "captured-tensor": (errors.CapturedTensorError, captured_tensor),
+    "captured-tensor-attribute": (errors.CapturedTensorError, captured_tensor_attribute),
     "captured-variable": (errors.CapturedVariableError, captured_variable),
     "output": (errors.OutputError, output),
+    "output-elementwise": (errors.OutputError, output_elementwise),
     "vector-condition": (errors.VectorConditionError, vector_condition),
     "vector-condition-if": (errors.VectorConditionError, vector_condition_if),
     "no-tensor": (errors.NoTensorError, no_tensor),
@@ -583,16 +777,22 @@ CASES = {
     "forward-mode": (errors.ForwardModeError, forward_mode),
     "wrong-gradient": (errors.WrongGradientError, wrong_gradient),
     "host": (errors.HostError, host),
+    "host-cotangent": (errors.HostError, host_cotangent),
     "surrogate": (errors.SurrogateError, surrogate),
     "surrogate-structure": (errors.SurrogateError, surrogate_structure),
     "surrogate-dtype": (errors.SurrogateError, surrogate_dtype),
+    "surrogate-straight-through": (errors.SurrogateError, surrogate_straight_through),
     "grad-signature-with-gradient": (errors.GradSignatureError, grad_signature_with_gradient),
+    "grad-signature-forgotten": (errors.GradSignatureError, grad_signature_forgotten),
+    "grad-signature-partial": (errors.GradSignatureError, grad_signature_partial),
     "definition-with-gradient": (errors.DefinitionError, definition_with_gradient),
     "option": (errors.OptionError, option),
     "option-word": (errors.OptionError, option_word),
+    "option-factor": (errors.OptionError, option_factor),
     "option-two": (errors.OptionError, option_two),
     "forbidden-gradient": (errors.ForbiddenGradientError, forbidden_gradient),
     "forward-mode-clip": (errors.ForwardModeError, forward_mode_clip),
+    "forward-mode-map": (errors.ForwardModeError, forward_mode_map),
     "override": (errors.OverrideError, override),
     "override-no-operation": (errors.OverrideError, override_no_operation),
     "override-nothing": (errors.OverrideError, override_nothing),
@@ -609,6 +809,9 @@ DIFFERENTIATED = [
     "cotangent-count",
     "cotangent-count-unknown-name",
     "cotangent-count-no-return",
+    "cotangent-count-path",
+    "cotangent-count-names",
+    "cotangent-count-map",
     "cotangent-count-partials",
     "cotangent-shape",
     "cotangent-shape-summed",
@@ -616,6 +819,10 @@ DIFFERENTIATED = [
     "cotangent-shape-other",
     "cotangent-dtype",
     "cotangent-dtype-no-number",
+    "cotangent-dtype-objects",
+    "cotangent-dtype-partial",
+    "host-cotangent",
+    "cotangent-shape-with-gradient",
     "grad-signature",
     "grad-signature-gradgrad",
     "captured-variable",
@@ -636,4 +843,4 @@ IMPOSSIBLE = {
     ],
 }
 # where another thing is wrong, because the frameworks have other things: the same sentences in other words
-OWN_WORDS = ["unsupported-input", "host", "override", "override-no-operation"]
+OWN_WORDS = ["unsupported-input", "host", "host-cotangent", "override", "override-no-operation"]

@@ -80,7 +80,7 @@ HOSTS = {"jax": lambda: jnp.asarray([1.0, -2.0, 3.0]), "torch": lambda: torch.te
 SHARED = [(name, host) for host in HOSTS for name in CASES if name not in BROKEN.IMPOSSIBLE[host]]
 # the functions and dtypes that an error names in each framework's own way
 OWN = {
-    r"tf\.stop_gradient\(weight\)|jax\.lax\.stop_gradient\(weight\)|weight\.detach\(\)": "STOPPED",
+    r"tf\.stop_gradient\([\w.]+\)|jax\.lax\.stop_gradient\([\w.]+\)|[\w.]+\.detach\(\)": "STOPPED",
     r"tf\.cond|jax\.lax\.cond|torch\.cond": "COND",
     r"tf\.where|jnp\.where|torch\.where": "WHERE",
     r"tf\.reduce_all|jnp\.all|torch\.all": "ALL",

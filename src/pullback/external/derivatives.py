@@ -28,6 +28,7 @@ from pullback.external.shapes import ArraySpec, Layout, chosen, of_array, smooth
 from pullback.hosts.base import show_shape
 from pullback.hosts.numpy import HOST as NUMPY
 from pullback.replace import with_gradient
+from pullback.tangent import settle as settle_tangents
 
 if TYPE_CHECKING:
     from pullback.external.site import Site
@@ -133,11 +134,14 @@ class Pushforward(Derivative):
         call = self.site.bound(parts.tensors, parts.layout)
         moved = [call._value(slot, tangents) for slot in self.site.slots if slot.has_tensor]
         function = self.external.role(self.role)
-        return with_gradient.chosen(function, call, parts.tensors, moved, lambda: self.output(parts))
+        return with_gradient.chosen(
+            function, call, parts.tensors, moved, lambda: self.output(parts), "tangent"
+        )
 
     def derive(self, returned: Any, parts: Parts, label: str) -> list[Array]:
         statics = [contract.TENSOR] * len(parts.values)
-        tangents = contract.settle_tangents(returned, parts.layout.tree, statics, self.site.rule)
+        function = self.external.role(self.role)
+        tangents = settle_tangents(returned, parts.layout.tree, statics, self.site.rule, function, NUMPY)
         return fitted(tangents, parts, self.where, "its pushforward")
 
     def specs(self, arrays: list[Array]) -> Sequence[ArraySpec]:

@@ -13,6 +13,7 @@ from pullback.errors import (
     SecondOrderError,
     VectorConditionError,
 )
+from pullback.hosts import reached
 from pullback.hosts.base import Operation
 
 
@@ -42,21 +43,32 @@ def random_body(operation: Operation, instead: str = "") -> SecondOrderError:
 
 def forward_mode(operation: Operation, found: str) -> ForwardModeError:
     """Say that there is no forward mode, and what was found of the pullback."""
+    # Only a rule that the user defined takes a pushforward; a replacement is made of functions without one.
+    rule = getattr(operation, "rule", None)
+    own = rule is not None and not str(getattr(rule.function, "__module__", "")).startswith("pullback.")
+    name = operation.name if operation.name.isidentifier() else "f"
     error: ForwardModeError = ForwardModeError.about(
         operation.where,
         found=f"forward mode was asked for, and the pullback is {found}",
-        expected="a pullback that is linear in its cotangents, or a pushforward of its own",
+        expected="a pullback that is linear in its cotangents, or a pushforward of its own"
+        if own
+        else "a gradient that is linear in `dy`",
         why="the transpose of a map that is not linear is a wrong number",
-        fix=f"@{operation.name}.pushforward\ndef _(dx, x):\n    return …",
+        fix=f"@{name}.pushforward\ndef _(dx, x):\n    return …"
+        if own
+        else "make it linear in `dy`, or leave it out where tangents are pushed forward",
     )
     return error
 
 
-def captured_tensor(operation: Operation, name: str, described: str, cut: str) -> CapturedTensorError:
+def captured_tensor(
+    operation: Operation, name: str, described: str, cut: str, tensor: object = None
+) -> CapturedTensorError:
     """Say that a captured tensor is being differentiated.
 
     `described` stands for one without a name; `cut` is code of the host that cuts it off, {} for the name.
     """
+    name = name or reached.name_of(operation, tensor)
     shown = f"`{name}`" if name else described
     error: CapturedTensorError = CapturedTensorError.about(
         operation.where,

@@ -7,9 +7,12 @@ from typing import Any
 import numpy as np
 
 from pullback import hosts
+from pullback.cotangent import conform, shown
 from pullback.define import custom_gradient
+from pullback.errors import CotangentCountError
 from pullback.example import example
 from pullback.replace.function import require_functions
+from pullback.rule import at, source_of
 
 
 @custom_gradient(differs="the gradient is passed through a function")
@@ -23,7 +26,7 @@ def map_gradient(x: Any, fn: Any) -> Any:
 
     Args:
         x: The value. It is returned as it is.
-        fn: Takes the gradient, and returns one of the same shape.
+        fn: Takes the gradient, and returns one of the same shape. None is refused: `stop_gradient` says it.
 
     Example:
         >>> import pullback as pb, tensorflow as tf
@@ -35,6 +38,17 @@ def map_gradient(x: Any, fn: Any) -> Any:
     host = hosts.of(x)
 
     def grad(dy: Any) -> Any:
-        return {"x": host.run(fn, [dy], {}, "map_gradient")}
+        dx = host.run(fn, [dy], {}, "map_gradient")
+        if dx is not None and host.fit([dx], [x]):
+            return {"x": dx}
+        where = at("map_gradient", source_of(fn))
+        if dx is None:
+            raise CotangentCountError.about(
+                where,
+                found=f"{shown(fn)} returned nothing",
+                expected="the gradient that goes on, in the shape of the one that it was given",
+                fix="return it, or for no gradient at all: pb.stop_gradient(x)",
+            )
+        return {"x": conform(dx, x, host, where, "argument `x`", fn, optional=False)}
 
     return x, grad

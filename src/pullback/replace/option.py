@@ -2,21 +2,52 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Iterable
 from typing import Any
 
+from pullback import hosts
 from pullback.errors import ForwardModeError, OptionError
+from pullback.hosts import Role
+from pullback.hosts.base import broadcast_axes, show_shape
 
 
 def require_number(verb: str, name: str, value: Any, *, least: float, fix: str, above: bool = False) -> None:
-    """Refuse a Python number below the least; a tensor is taken at its word."""
-    if isinstance(value, (int, float)) and not (value > least if above else value >= least):
+    """Refuse a Python number below the least, and what is none; a tensor, or None, is taken at its word."""
+    if hosts.role(type(value)) is Role.STATIC and not isinstance(value, (numbers.Real, type(None))):
+        wrong = True
+    else:
+        wrong = isinstance(value, (int, float)) and not (value > least if above else value >= least)
+    if wrong:
         raise OptionError.about(
             verb,
             found=f"{name}={value!r}",
             expected=f"a number {'greater than' if above else 'not less than'} {least:g}",
             fix=fix,
         )
+
+
+def require_factor(verb: str, name: str, value: Any, x: Any) -> None:
+    """Refuse a factor that is no number, or would change the shape of what it is multiplied with."""
+    if isinstance(value, (int, float)):
+        return
+    host = hosts.of(x)
+    role = hosts.role(type(value))
+    found, fix = f"{name}={value!r}"[:80], f"{name}=1.0"
+    if role is host or role is Role.ARRAY:
+        have, want = host.spec(value).shape, host.spec(x).shape
+        if have is None or want is None or broadcast_axes(want, have) is not None:
+            return
+        found = f"{name} has shape {show_shape(have)}, x has shape {show_shape(want)}"
+        fix = f"one number, or a tensor of shape {show_shape(want)}"
+    elif isinstance(value, numbers.Real):
+        return
+    raise OptionError.about(
+        verb,
+        found=found,
+        expected="a number, or a tensor whose shape broadcasts to that of x",
+        fix=fix,
+    )
 
 
 def require_word(verb: str, name: str, value: Any, known: Iterable[str]) -> None:

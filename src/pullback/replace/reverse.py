@@ -10,7 +10,7 @@ import numpy as np
 from pullback import hosts
 from pullback.define import custom_gradient
 from pullback.example import example
-from pullback.replace.option import require_number
+from pullback.replace.option import require_factor, require_number
 from pullback.replace.scale import scaled
 
 
@@ -46,9 +46,10 @@ def reverse_gradient(x: Any, strength: Any = 1.0) -> Any:
 
     Do not use it to climb a loss: negate the loss, which also negates what is reported.
     """
-    require_number("reverse_gradient", "strength", strength, least=0, fix="pb.scale_gradient(x, factor)")
     xp = hosts.of(x).arrays
     now = _now(strength)
+    require_factor("reverse_gradient", "strength", now, x)
+    require_number("reverse_gradient", "strength", now, least=0, fix="pb.scale_gradient(x, factor)")
 
     def grad(dy: Any) -> Any:
         return {"x": -dy * xp.cast(now, dy)}

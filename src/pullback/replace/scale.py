@@ -9,6 +9,7 @@ import numpy as np
 from pullback import hosts
 from pullback.define import custom_gradient
 from pullback.example import example
+from pullback.replace.option import require_factor
 
 
 def scaled(x: Any, factor: Any) -> Any:
@@ -35,6 +36,7 @@ def scale_gradient(x: Any, factor: Any) -> Any:
 
     Do not use it as a learning rate: optimisers like Adam divide by the size of the gradient again.
     """
+    require_factor("scale_gradient", "factor", factor, x)
     xp = hosts.of(x).arrays
 
     def grad(dy: Any) -> Any:

@@ -47,7 +47,7 @@ def straight_through(f: Function) -> Function:
                 expected="one output per tensor of the first argument",
                 fix="pb.surrogate(f, like=…)",
             )
-        require_same(call.host, call, values, sources, slots[0].name)
+        require_same(call.host, call, values, sources, f"its argument `{slots[0].name}`")
         return call.host.apply(Graft(call, len(values), pass_on), values + sources)
 
     function = function_of(rule_of(f, Intent("like", function=first_argument)), apply)

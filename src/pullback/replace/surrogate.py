@@ -40,7 +40,7 @@ def surrogate(f: Function, like: Function) -> Function:
         smooth = host.run(like, args, kwargs, call.where)
         _require_structure(call, smooth, name_of(like))
         sources = [leaf for leaf in tree.flatten(smooth)[0] if host.is_tensor(leaf)]
-        require_same(host, call, values, sources, name_of(like))
+        require_same(host, call, values, sources, f"that of `{name_of(like)}`", like)
         return host.apply(Graft(call, len(values), pass_on), values + sources)
 
     function = function_of(rule_of(f, Intent("like", function=like)), apply)
@@ -68,22 +68,32 @@ def _shown(outputs: Any) -> str:
 
 
 def require_same(
-    host: Host, call: Call, values: Sequence[Tensor], sources: Sequence[Tensor], like: str
+    host: Host,
+    call: Call,
+    values: Sequence[Tensor],
+    sources: Sequence[Tensor],
+    source: str,
+    like: Function | None = None,
 ) -> None:
-    """Refuse a source that cannot take the cotangent of its value."""
-    for value, source in zip(values, sources):
-        have, want = host.spec(source), host.spec(value)
+    """Refuse a source, which is an argument or what `like` gives, that cannot take a value's cotangent."""
+    for value, other in zip(values, sources):
+        have, want = host.spec(other), host.spec(value)
         known = have.shape is not None and want.shape is not None
-        if (known and not _agree(have.shape or (), want.shape or ())) or not host.differentiable(value):
-            raise SurrogateError.about(
-                call.where,
-                found=f"its output is {want}, and that of `{like}` is {have}",
-                expected="floating outputs of one shape",
-                why="the cotangent of the one is handed to the other",
-                fix=f"cast the output to {have.dtype}"
-                if not host.differentiable(value)
-                else f"make `{like}` return shape {show_shape(want.shape or ())}",
-            )
+        if not host.differentiable(value):
+            fix = f"cast the output to {have.dtype}"
+        elif known and not _agree(have.shape or (), want.shape or ()):
+            fix = "pb.surrogate(f, like=…), with a function that has the shape of the output"
+            if like is not None:
+                fix = f"make `{name_of(like)}` return shape {show_shape(want.shape or ())}"
+        else:
+            continue
+        raise SurrogateError.about(
+            call.where,
+            found=f"its output is {want}, and {source} is {have}",
+            expected="both floating, and of one shape",
+            why="the cotangent of the one is handed to the other",
+            fix=fix,
+        )
 
 
 def _agree(a: Sequence[int | None], b: Sequence[int | None]) -> bool:

@@ -9,6 +9,7 @@ from typing import Any
 
 from pullback import contract, tree
 from pullback.call import Call
+from pullback.cotangent import shown
 from pullback.define import function_of, intent_of
 from pullback.errors import GradSignatureError
 from pullback.hosts.base import Function, Tensor
@@ -44,6 +45,7 @@ def with_gradient(
     """
     require_functions("with_gradient", "pb.with_gradient(f, grad)", f=f, grad=grad)
     rule = rule_of(f, intent_of(where_of(f), like, differs))
+    _refuse_argument(grad, 1, list(rule.signature.parameters), rule)  # known of every function: one output
     if any(parameter.name == "variables" for parameter in _parameters(grad)):
         return made_of(function_of(dataclasses.replace(rule, body=_body(f, grad, rule))), f)
 
@@ -74,8 +76,14 @@ def _body(f: Function, grad: Function, rule: Rule) -> Function:
         def pull(*dys: Any, variables: Any = ()) -> Any:
             given, named = arguments_of(grad, call, call.tensors, list(dys), lambda: outputs)
             returned = call.host.run(grad, given, {**named, "variables": variables}, rule.where)
-            return returned if variables else returned[0]
+            if returned is None:
+                contract.require_return(
+                    grad, rule.where, "the cotangents, and a list for the variables", "dx, [dv]"
+                )
+            split = contract.split_variables(returned, variables, call, grad)
+            return split if variables else split[0]
 
+        pull.__name__ = name_of(grad)
         return outputs, pull
 
     body.__wrapped__ = f  # type: ignore[attr-defined]
@@ -108,11 +116,17 @@ def arguments_of(
 
 
 def chosen(
-    grad: Function, call: Call, inputs: Sequence[Tensor], dys: list[Any], output: Callable[[], Any]
+    grad: Function,
+    call: Call,
+    inputs: Sequence[Tensor],
+    dys: list[Any],
+    output: Callable[[], Any],
+    word: str = "cotangent",
 ) -> tuple[list[Any], dict[str, Any]]:
-    """Give a function what must come first, and then what its signature names."""
+    """Give a function what must come first, which `word` names, and then what its signature names."""
     args, kwargs = call.arguments(inputs)
     known = _by_name(call, args, kwargs)
+    _refuse_argument(grad, len(dys), list(known), call.rule, word)
     takes = _parameters(grad)
     wanted: dict[str, Any] = {}
     special = {"output", "variables"} - set(known)  # an argument of that name is meant by it
@@ -128,14 +142,52 @@ def chosen(
         return [*dys, *(known[p.name] for p in extra)], wanted
     if len(extra) == len(args) + len(kwargs):
         return [*dys, *args, *kwargs.values()], wanted
-    names = ", ".join(["dy"] if len(dys) == 1 else [f"dy{i}" for i in range(len(dys))])
-    raise GradSignatureError.about(
-        call.where,
-        found=f"`{name_of(grad)}` takes ({', '.join(p.name for p in takes)})",
-        expected=f"{len(dys)} cotangent{'' if len(dys) == 1 else 's'} first, then arguments of the function: "
-        f"{', '.join(f'`{name}`' for name in known)}",
-        fix=f"def {name_of(grad)}({', '.join([names, *known])}, *, output):",
+    raise _signature_error(
+        grad, len(dys), list(known), call.rule, word, f"takes ({', '.join(p.name for p in takes)})"
     )
+
+
+def _refuse_argument(
+    grad: Function, count: int, arguments: list[str], rule: Rule, word: str = "cotangent"
+) -> None:
+    """Refuse a function that names an argument where it is handed a cotangent: `dy` was forgotten."""
+    kinds = {p.kind for p in rule.signature.parameters.values()}
+    names = {"output", "variables", *arguments}
+    if inspect.Parameter.VAR_POSITIONAL in kinds or inspect.Parameter.POSITIONAL_ONLY in kinds:
+        names |= {"x", "input"}  # what users call the argument of a function whose names they do not see
+    takes = [p for p in _parameters(grad) if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    for parameter in takes[:count]:
+        if parameter.name in names:
+            raise _signature_error(
+                grad,
+                count,
+                arguments,
+                rule,
+                word,
+                f"takes ({', '.join(p.name for p in takes)}): `{parameter.name}` would be handed the {word}",
+                f"a {word} that is taken for an argument gives a wrong number without a word",
+            )
+
+
+def _signature_error(
+    grad: Function, count: int, arguments: list[str], rule: Rule, word: str, found: str, why: str = ""
+) -> GradSignatureError:
+    """Say what a function must take: cotangents or tangents first, then arguments."""
+    first = "dy" if word == "cotangent" else "dx"
+    if first in arguments:
+        first = word
+    firsts = [first] if count == 1 else [f"{first}{i}" for i in range(count)]
+    takes = ", ".join([*firsts, *(name for name in arguments if name.isidentifier())])
+    name = name_of(grad)
+    error: GradSignatureError = GradSignatureError.about(
+        rule.where,
+        found=f"{shown(grad)} {found}",
+        expected=f"{count} {word}{'' if count == 1 else 's'} first, then arguments of the function: "
+        f"{', '.join(f'`{name}`' for name in arguments)}",
+        why=why,
+        fix=f"lambda {takes}: …" if name == "<lambda>" else f"def {name}({takes}, *, output):",
+    )
+    return error
 
 
 def _parameters(grad: Function) -> list[inspect.Parameter]:

@@ -177,7 +177,7 @@ def test_a_bare_none_is_no_gradient_and_a_forgotten_return_is_an_error():
         return x * 2, grad
 
     assert eager_gradient(silent, X) is None
-    with pytest.raises(pb.errors.CotangentCountError, match="no return statement"):
+    with pytest.raises(pb.errors.CotangentCountError, match="without a return statement"):
         eager_gradient(forgotten, X)
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import jax
 
 from pullback.errors import CapturedTensorError
-from pullback.hosts import refusals
+from pullback.hosts import reached, refusals
 from pullback.hosts.base import Operation
 
 _DEPTH = 2  # an object's attribute, an entry of its list: further in, JAX's own error has to do
@@ -29,7 +29,8 @@ def named(operation: Operation) -> bool:
 
 def name_of(operation: Operation, tensor: Any) -> str:
     """Find the name by which a body reaches an array."""
-    return next((name for name, value in _reached(operation) if value is tensor), "")
+    known = (name for name, value in _reached(operation) if value is tensor)
+    return next(known, "") or reached.name_of(operation, tensor)
 
 
 def first_name(operation: Operation) -> str:

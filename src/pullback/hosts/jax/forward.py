@@ -15,10 +15,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from pullback.errors import CotangentShapeError, PullbackError
+from pullback.errors import PullbackError
 from pullback.hosts import linear, refusals
-from pullback.hosts.base import show_shape
 from pullback.hosts.jax import varying
+from pullback.tangent import fitted
 
 if TYPE_CHECKING:
     from pullback.hosts.jax.pushed import Derivative
@@ -33,17 +33,9 @@ def given(derivative: Derivative, residuals: Sequence[Any], tangents: Sequence[A
     full = [moved[i] if i in moved else host.zeros(host.outline(x)) for i, x in enumerate(tensors)]
     outputs = operation.pushforward(tensors, full)
     assert outputs is not None
-    kept = [jnp.asarray(outputs[i]) for i in derivative.floating]
-    for tangent, kind in zip(kept, derivative.outputs):
-        if tangent.shape != kind.shape:
-            raise CotangentShapeError.about(
-                operation.where,
-                found=f"the pushforward returned shape {show_shape(tangent.shape)} for an output of shape "
-                f"{show_shape(kind.shape)}",
-                expected="a tangent of its output's shape",
-                fix=f"return a tangent of shape {show_shape(kind.shape)}",
-            )
-    return [tangent.astype(kind.dtype) for tangent, kind in zip(kept, derivative.outputs)]
+    zeros = list(map(varying.zeros, derivative.outputs))
+    kept = [zero if outputs[i] is None else outputs[i] for i, zero in zip(derivative.floating, zeros)]
+    return fitted(kept, zeros, operation)
 
 
 def transposed(derivative: Derivative, residuals: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:

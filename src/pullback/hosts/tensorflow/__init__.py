@@ -88,6 +88,8 @@ class TensorFlowHost:
         return tensor
 
     def spec(self, tensor: Any) -> Spec:
+        if isinstance(tensor, (tf.SparseTensor, tf.RaggedTensor)):
+            return Spec(None, type(tensor).__name__, "other")
         if isinstance(tensor, tf.IndexedSlices):
             known = None if tensor.dense_shape is None else tf.get_static_value(tensor.dense_shape)
             shape = None if known is None else tuple(int(n) for n in known)
@@ -131,6 +133,7 @@ class TensorFlowHost:
                     return False
             elif not (
                 isinstance(cotangent, tf.Tensor)
+                and type(cotangent) is not _EAGER  # a constant, which a graph takes as its own
                 and cotangent.dtype == like.dtype
                 and cotangent.shape.is_fully_defined()
                 and cotangent.shape == like.shape
@@ -142,6 +145,8 @@ class TensorFlowHost:
         if isinstance(cotangent, tf.IndexedSlices):
             return tf.cast(cotangent, like.dtype)
         cast = tf.cast(cotangent, like.dtype)
+        if type(cast) is _EAGER and not tf.executing_eagerly():
+            cast = tf.identity(cast)
         if cast.shape.is_fully_defined() and like.shape.is_fully_defined():
             return cast
         check = tf.debugging.assert_equal(

@@ -124,7 +124,7 @@ def captured(operation: Operation, tensor: Any, name: str | None = None) -> Exce
     described = f"a tensor of shape {tuple(tensor.shape)}"
     if not hasattr(tensor, "numpy"):
         described = f"the tensor `{tensor.name}`"
-    return refusals.captured_tensor(operation, name, described, "tf.stop_gradient({})")
+    return refusals.captured_tensor(operation, name, described, "tf.stop_gradient({})", tensor)
 
 
 def depends_on_inputs(tensor: Any) -> bool:

@@ -16,6 +16,7 @@ import tensorflow as tf
 from pullback.hosts import linear, refusals
 from pullback.hosts.base import Cotangents, Derived, Operation, Pullback, filled
 from pullback.hosts.tensorflow import recording
+from pullback.tangent import fitted
 
 
 def push(
@@ -24,7 +25,7 @@ def push(
     """Take tangents of the inputs, and of captured variables behind them, to tangents of the outputs."""
     given = operation.pushforward(tensors, tangents[: len(tensors)])
     if given is not None:
-        return given
+        return fitted(given, pull.zeros(), operation)
     require_linear(operation, tensors, variables)
     # A tape inside an accumulator's own computation records nothing unless its state is set aside.
     with recording.set_accumulators_aside():
@@ -84,6 +85,7 @@ class _Pushing:
             tangents[i] = cotangent
         pushed = self.of.operation.pushforward(self.tensors, tangents)
         assert pushed is not None
+        pushed = fitted(pushed, self.of.pull.zeros(), self.of.operation)
         return Cotangents([*pushed, *[None] * len(self.tensors)], [None] * len(variables))
 
 

@@ -186,4 +186,4 @@ def refused(operation: Operation, tensor: Any, name: str) -> CapturedTensorError
     if not name:
         name = next((known for known, value in operation.captured() if value is tensor), "")
     described = f"a tensor of shape {tuple(tensor.shape)}"
-    return refusals.captured_tensor(operation, name, described, "{}.detach()")
+    return refusals.captured_tensor(operation, name, described, "{}.detach()", tensor)

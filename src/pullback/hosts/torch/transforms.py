@@ -19,6 +19,7 @@ from pullback.hosts.base import Operation, filled
 from pullback.hosts.torch import eager, forward, levels, orders, surroundings
 from pullback.hosts.torch.batched import Batched, whole
 from pullback.hosts.torch.outputs import apart, mark_rigid
+from pullback.tangent import fitted
 
 
 def apply(operation: Operation, tensors: list[Any]) -> list[Any]:
@@ -60,7 +61,7 @@ def _pushed(operation: Operation, tensors: list[Any], transform: Any) -> list[An
     if all(tangent is None for tangent in tangents) or not torch._C._is_fwd_grad_enabled():
         return outputs
     with surroundings.redrawn(operation, state):
-        pushed = forward.push(operation, values, tangents)
+        pushed = fitted(forward.push(operation, values, tangents), outputs, operation)
     return [
         output if tangent is None else forward_ad.make_dual(output, tangent.to(output.dtype))
         for output, tangent in zip(apart(outputs, values), pushed)
