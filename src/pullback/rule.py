@@ -145,3 +145,9 @@ def global_names(code: CodeType) -> tuple[str, ...]:
         if isinstance(constant, CodeType):
             names.update(global_names(constant))
     return tuple(sorted(names))
+
+
+def names_in(code: CodeType) -> frozenset[str]:
+    """Name the attributes and globals that a function and the functions inside it look up."""
+    inside = [constant for constant in code.co_consts if isinstance(constant, CodeType)]
+    return frozenset(code.co_names).union(*map(names_in, inside))

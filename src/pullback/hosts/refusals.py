@@ -41,6 +41,18 @@ def random_body(operation: Operation, instead: str = "") -> SecondOrderError:
     return error
 
 
+def changed_state(operation: Operation) -> SecondOrderError:
+    """Say that a body which is run again finds another state than at first."""
+    error: SecondOrderError = SecondOrderError.about(
+        operation.where,
+        found="something that the body reads was changed between the forward and the backward pass",
+        expected="the same values in both runs: a gradient that is recorded runs the body again",
+        why="the derivative would be that of another function than the gradient",
+        fix="pass it as an argument",
+    )
+    return error
+
+
 def forward_mode(operation: Operation, found: str) -> ForwardModeError:
     """Say that there is no forward mode, and what was found of the pullback."""
     # Only a rule that the user defined takes a pushforward; a replacement is made of functions without one.

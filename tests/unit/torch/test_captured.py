@@ -216,3 +216,246 @@ def test_with_gradient_answers_for_the_parameters_of_a_module():
     f = pb.with_gradient(lambda x: layer(x), gradient)
     f(X[None]).sum().backward()
     assert layer.bias.grad.tolist() == [7, 7]
+
+
+# ── later calls ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+def by_a_branch(reach):
+    @pb.custom_gradient
+    def f(x):
+        y = x * reach.factor if reach.on else x * 2
+        return y, lambda dy: dy
+
+    return f
+
+
+def by_a_helper(reach):
+    def helper(x):
+        return torch.stack([x, reach.factor]).sum(0) if reach.on else x + 0
+
+    @pb.custom_gradient
+    def f(x):
+        return helper(x), lambda dy: dy
+
+    return f
+
+
+def by_a_residual(reach):
+    @pb.custom_gradient
+    def f(x):
+        slope = torch.cos(x) * (reach.factor if reach.on else 1)
+
+        def grad(dy):
+            return dy * slope
+
+        return torch.sin(x), grad
+
+    return f
+
+
+def by_two_outputs(reach):
+    @pb.custom_gradient
+    def f(x):
+        y = x * reach.factor if reach.on else x * 2
+        return x * 3, y, lambda dx, dy: dx + dy
+
+    return f
+
+
+class Reach:
+    def __init__(self, factor):
+        self.factor = factor
+        self.on = False
+
+
+LATER = [by_a_branch, by_a_helper, by_a_residual, by_two_outputs]
+
+
+@pytest.mark.parametrize("make", LATER)
+@pytest.mark.parametrize("calls", [0, 1, 3])
+def test_a_capture_is_refused_on_any_call(make, calls):
+    reach = Reach(torch.tensor([3.0, 4.0], requires_grad=True) * 1)
+    f, x = make(reach), X.clone().requires_grad_()
+    for _ in range(calls):
+        f(x)
+    reach.on = True
+    for _ in range(2):
+        with pytest.raises(pb.errors.CapturedTensorError, match=r"shape \(2,\)"):
+            f(x)
+
+
+@pytest.mark.parametrize("transform", ["grad", "jvp", "vmap"])
+def test_a_capture_of_a_transform_is_seen_on_any_call(transform):
+    reach, seen = Reach(X), {}
+    exec(  # code that nobody has heard
+        "def body(x):\n    return (x * reach.factor if reach.on else x * 2), (lambda dy: dy)",
+        {"reach": reach},
+        seen,
+    )
+    f = pb.custom_gradient(seen["body"])
+
+    def loss(w):
+        reach.factor = w
+        return f(X).sum()
+
+    torch.func.grad(lambda x: f(x).sum())(X)
+    f(X)
+    reach.on = True
+    if transform == "vmap":  # nobody differentiates
+        assert torch.vmap(loss)(torch.stack([X, 3 * X])).tolist() == [5, 15]
+        return
+    with pytest.raises(pb.errors.CapturedTensorError, match=r"shape \(2,\)"):
+        torch.func.grad(loss)(X) if transform == "grad" else torch.func.jvp(loss, (X,), (X,))
+
+
+def test_parameters_that_are_reached_later_get_their_gradients():
+    class Late(Scaled):
+        on = False
+
+        @pb.custom_gradient
+        def forward(self, x):
+            def grad(dy, variables=None):
+                return (dy, [10 * dy * x for _ in variables]) if variables else dy
+
+            return (x * self.weight if self.on else x + 0), grad
+
+    module = Late()
+    for module.on in (False, False, True, True):
+        module.weight.grad = None
+        x = X.clone().requires_grad_()
+        module(x).sum().backward()
+        assert x.grad.tolist() == [1, 1]
+        assert (module.weight.grad is None) is not module.on
+    assert module.weight.grad.tolist() == [10, 20]
+
+
+@pytest.mark.parametrize("calls", [0, 2])
+def test_a_parameter_inside_a_compiled_function_is_seen(calls):
+    class Has:
+        inner = torch.compile(torch.nn.Linear(2, 2), backend="eager", fullgraph=True)
+        on = False
+
+    f = pb.custom_gradient(lambda x: (Has.inner(x) if Has.on else x * 2, lambda dy: dy))
+    for _ in range(calls):
+        f(X.clone().requires_grad_())
+    Has.on = True
+    for _ in range(2):
+        with pytest.raises(pb.errors.CapturedVariableError):
+            f(X.clone().requires_grad_())
+
+
+@pytest.mark.filterwarnings("ignore:.*torch.jit")
+def test_a_parameter_inside_a_script_is_seen():
+    scripted = torch.jit.script(torch.nn.Linear(2, 2))
+
+    @pb.custom_gradient
+    def f(x):
+        return scripted(x), lambda dy: dy
+
+    for _ in range(2):
+        with pytest.raises(pb.errors.CapturedVariableError):
+            f(X.clone().requires_grad_())
+
+
+def test_what_is_cut_off_by_the_fix_that_is_written_is_fine():
+    @pb.custom_gradient
+    def f(x):
+        kept = FACTOR.detach()
+
+        def grad(dy):
+            return dy * kept
+
+        return x * kept, grad
+
+    for _ in range(2):
+        x = X.clone().requires_grad_()
+        f(x).sum().backward()
+        assert x.grad.tolist() == [3, 4]
+
+
+def test_a_body_may_differentiate_by_itself():
+    @pb.custom_gradient
+    def f(x):
+        with torch.enable_grad():
+            inner = x.detach().requires_grad_()
+            y = (inner**3).sum()
+            (slope,) = torch.autograd.grad(y, inner, create_graph=True)
+
+        def grad(dy):
+            return 10 * dy * slope.detach()
+
+        return y, grad
+
+    for _ in range(3):
+        x = X.clone().requires_grad_()
+        f(x).backward()
+        torch.testing.assert_close(x.grad, 30 * X**2)
+
+
+def test_a_pullback_may_go_through_a_graph_of_the_body():
+    @pb.custom_gradient
+    def f(x):
+        with torch.enable_grad():
+            inner = x.detach().requires_grad_()
+            y = torch.sin(inner)
+
+        def grad(dy):
+            return 2 * torch.autograd.grad(y, inner, dy, retain_graph=True)[0]
+
+        return y.detach(), grad
+
+    for _ in range(3):
+        x = X.clone().requires_grad_()
+        f(x).sum().backward()
+        torch.testing.assert_close(x.grad, 2 * torch.cos(X))
+
+
+def test_a_body_is_told_who_requires_a_gradient():
+    @pb.custom_gradient
+    def f(x, y):
+        asked = x.requires_grad, y.requires_grad
+
+        def grad(dz):
+            return [dz * y if asked[0] else None, dz * x if asked[1] else None]
+
+        return x * y, grad
+
+    for _ in range(3):
+        x = X.clone().requires_grad_()
+        f(x, X + 1).sum().backward()
+        torch.testing.assert_close(x.grad, X + 1)
+
+
+def test_one_tensor_in_two_places_is_one_for_the_body():
+    @pb.custom_gradient
+    def f(x, y):
+        same = x is y
+
+        def grad(dz):
+            return dz * y, dz * x * (100 if same else 1)
+
+        return x * y, grad
+
+    for _ in range(3):
+        x = X.clone().requires_grad_()
+        f(x, x).sum().backward()
+        torch.testing.assert_close(x.grad, 101 * X)
+        f(x, X)
+
+
+def test_a_parameter_updates_state_unrecorded():
+    class Averaging(Scaled):
+        @pb.custom_gradient
+        def forward(self, x):
+            self.shift.mul_(0.5).add_(self.weight)
+
+            def grad(dy, variables=None):
+                return dy * self.weight, [dy * x for _ in variables]
+
+            return x * self.weight, grad
+
+    module = Averaging()
+    for _ in range(3):
+        module(X.clone().requires_grad_()).sum().backward()
+        assert not module.shift.requires_grad

@@ -125,3 +125,50 @@ def test_an_optimizer_trains_through_a_rule():
         loss.backward()
         optimizer.step()
     assert loss < 1e-2
+
+
+class Holder(nn.Module):
+    def __init__(self, inner, rule):
+        super().__init__()
+        self.inner = inner
+        self.rule = rule
+
+    def forward(self, x):
+        return self.rule(self.inner, x)
+
+
+def test_a_module_with_other_parameters_for_the_time_of_a_call():
+    holder = Holder(nn.Linear(2, 2), dense)
+    given = {name: torch.full_like(p, 2.0) for name, p in holder.named_parameters()}
+
+    def loss(parameters):
+        return torch.func.functional_call(holder, parameters, (X,)).sum()
+
+    for found in (torch.func.grad(loss)(given), torch.func.vjp(loss, given)[1](torch.tensor(1.0))[0]):
+        torch.testing.assert_close(found["inner.weight"], 10 * X.sum(0).expand(2, 2))
+        assert found["inner.bias"].tolist() == [3, 3]
+
+
+def test_a_recurrent_module_with_other_parameters_for_the_time_of_a_call():
+    @pb.custom_gradient
+    def run(lstm, x):
+        assert all(a is b for a, b in zip(lstm._flat_weights, (lstm.weight_ih_l0, lstm.weight_hh_l0)))
+        return lstm(x)[0], lambda dy: ({"bias_hh_l0": 7 * torch.ones(12)}, None)
+
+    holder = Holder(nn.LSTM(2, 3), run)
+    given = {name: p.detach() / 2 for name, p in holder.named_parameters()}
+    found = torch.func.grad(lambda p: torch.func.functional_call(holder, p, (X,)).sum())(given)
+    torch.testing.assert_close(found["inner.bias_hh_l0"], torch.full([12], 7.0))
+    assert found["inner.weight_ih_l0"].abs().sum() == 0
+
+
+def test_several_models_at_once():
+    models = [Holder(nn.Linear(2, 2), dense) for _ in range(3)]
+    parameters, _ = torch.func.stack_module_state(models)
+    one = models[0]
+
+    def loss(parameters):
+        return torch.func.functional_call(one, parameters, (X,)).sum()
+
+    found = torch.vmap(torch.func.grad(loss))(parameters)
+    torch.testing.assert_close(found["inner.weight"], 10 * X.sum(0).expand(3, 2, 2))

@@ -277,6 +277,18 @@ def test_transforms_draw_the_same_numbers():
     assert torch.equal(x.grad, 2 * y.detach())
 
 
+def test_a_first_call_under_a_transform_draws_once():
+    @pb.custom_gradient
+    def f(x):
+        return x * torch.rand_like(x), lambda dy: dy
+
+    def drawn():
+        torch.manual_seed(3)
+        return torch.vmap(f, randomness="different")(torch.ones(8))
+
+    assert torch.equal(drawn(), drawn())
+
+
 def test_random_numbers_that_nobody_expected_are_refused_at_second_order():
     training = []
 

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from pullback.hosts.base import Around, Cotangents, Operation, Pullback, filled
-from pullback.hosts.torch import levels, surroundings
+from pullback.hosts.torch import captures, levels, state, surroundings
 from pullback.hosts.torch.outputs import apart
 
 
@@ -36,7 +36,7 @@ class Batched(Around):
 
     def forward(self, tensors: Sequence[Any]) -> tuple[list[Any], Pullback]:
         self.state = surroundings.drawn(self.inner)
-        outputs = self.mapped(lambda *xs: tuple(apart(self.inner.forward(list(xs))[0], xs)))(*tensors)
+        outputs = self.mapped(lambda *xs: tuple(apart(captures.below(self.inner, list(xs))[0], xs)))(*tensors)
         return list(outputs), _BatchedPullback(self, tensors, list(map(self.host.outline, outputs)))
 
     def pushforward(self, tensors: Sequence[Any], tangents: Sequence[Any]) -> list[Any] | None:
@@ -81,7 +81,9 @@ class _BatchedPullback:
         second: list[Any] = []
 
         def pulled(*both: Any) -> Any:
-            got = inner.forward(list(both[:count]))[1](both[count:])
+            with state.put_back():
+                pull = inner.forward(list(both[:count]))[1]
+            got = pull(both[count:])
             given[:] = [i for i, cotangent in enumerate(got.inputs) if cotangent is not None]
             second[:] = [got.second]
             return tuple(got.inputs[i] for i in given)

@@ -1,31 +1,38 @@
 """Finding tensors that reach a body through a closure while somebody differentiates them.
 
 A rule has no cotangent for such a tensor, so its gradient would silently be None. A parameter is what a
-variable is elsewhere: `grad` may answer for it by `variables=`. Names in reach of the body are looked at on
-every recorded call, which is cheap. Whatever else a body touches (`self.w`, a helper's global) is seen by
-listening to its operations: on the first recorded call of a body, and on every one if there was anything.
+variable is elsewhere: `grad` may answer for it by `variables=`. The body runs on its inputs cut off, while
+PyTorch records: so an output, or a tensor that `grad` keeps, that requires a gradient tells of a captured one
+by itself, on every call and at no cost. Which one it is, is heard by listening to the operations of the body:
+on its first call, and on every one if there was anything.
 """
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterable, Iterator, Sequence
-from types import BuiltinFunctionType, FunctionType, ModuleType
+from types import CodeType
 from typing import Any
 
 import torch
 from torch.overrides import TorchFunctionMode
 
+from pullback import contract
+from pullback.call import CallPullback
 from pullback.errors import CapturedTensorError
 from pullback.hosts import refusals
-from pullback.hosts.base import Operation, Pullback
-from pullback.hosts.torch import heard, levels, surroundings
-from pullback.rule import global_names
+from pullback.hosts.base import Around, Derived, Operation, Pullback
+from pullback.hosts.torch import heard, levels, state, surroundings
+from pullback.hosts.torch.residuals import Kept
+from pullback.rule import names_in
 
 _TENSOR = torch.Tensor
+_set_grad_enabled = torch._C._set_grad_enabled
 # what is computed from a tensor's shape alone, or cuts it off
 _CUT = {
     torch.Tensor.detach,
     torch.Tensor.data.__get__,  # type: ignore[attr-defined]
+    torch.Tensor.grad.__get__,  # type: ignore[union-attr]
     torch.detach,
     torch.zeros_like,
     torch.ones_like,
@@ -41,73 +48,202 @@ _CUT = {
 }
 
 
-def run(operation: Operation, tensors: list[Any]) -> tuple[list[Any], Pullback, list[Any]]:
-    """Run a body, and list the captured parameters that somebody may differentiate."""
+class MissedError(Exception):
+    """A tensor of a transform was captured by a body that was not known to capture any."""
+
+
+def run(
+    operation: Operation, tensors: list[Any], kept: Kept, ran: Any, transformed: bool
+) -> tuple[list[Any], list[Any]]:
+    """Run a body, and take its pullback apart: its outputs, and the captured parameters to answer for.
+
+    `ran` is what a body that was run already was given and has returned.
+    """
+    if isinstance(operation, Derived) and not isinstance(operation, Around):  # no body of the user's
+        with torch.no_grad():
+            outputs, pull = operation.forward(tensors)
+        kept.take(pull, tensors, tensors)
+        return outputs, []
     known = heard.of(operation)
-    if known is not None and not known.reaches:
+    if known is None or known.reaches:
+        return _answered(operation, tensors, kept)
+    if ran is None:
+        given = cut_off(tensors)
+        outputs, pull = below(operation, given) if transformed else operation.forward(given)
+    else:
+        given, result = ran
+        outputs, pull = operation.ran(given, result)  # type: ignore[attr-defined]
+        del result
+    ran = None
+    kept.take(pull, given, tensors)
+    if not told(outputs) and not told(kept.saved[len(tensors) :]):
+        return put_back(outputs, given, tensors), []
+    if isinstance(operation, Around):
+        raise MissedError
+    kept.saved = ()
+    del outputs, pull  # what was recorded is let go before the body runs again
+    with state.put_back():
+        return _answered(operation, tensors, kept)
+
+
+def below(operation: Operation, tensors: list[Any]) -> tuple[list[Any], Pullback]:
+    """Run a body below every transform: a tensor that belongs to one, or is differentiated, is captured."""
+    if isinstance(operation, Derived):
+        return operation.forward(tensors)
+    with Ear(tensors) as ear:
         outputs, pull = operation.forward(tensors)
-        if known.returns:
-            outputs = [output.detach() for output in outputs]
-        return outputs, pull, named_parameters(operation, tensors)
-    outputs, pull, foreign = _listen(operation, tensors)
-    return outputs, pull, _parameters(operation, tensors, foreign)
+    if ear.foreign:
+        raise MissedError
+    return outputs, pull
 
 
 def found(operation: Operation, tensors: list[Any]) -> tuple[list[tuple[str, Any]], Pullback | None]:
-    """List the tensors that a body captures, and their names if they have one."""
+    """List the tensors that a body captures and a transform may follow, and their names if they have one."""
     known = heard.of(operation)
-    if known is not None and not known.reaches:
-        return _others(named(operation), tensors), None
-    _, pull, foreign = _listen(operation, tensors)
-    return _others(foreign, tensors), pull
+    named = {id(value): name for name, value in operation.captured() if _is_followed(value)}
+    if known is not None and not known.reaches and not named:
+        return [], None
+    with state.put_back(), surroundings.undrawn():  # the run that counts is still to come
+        _, pull, ear = _listen(operation, tensors)
+    return [(named.get(id(t), ""), t) for t in ear.foreign], pull
 
 
-def _listen(operation: Operation, tensors: list[Any]) -> tuple[list[Any], Pullback, list[tuple[str, Any]]]:
-    """Run a body and listen to it: its outputs, its pullback, and the tensors that it captures."""
+def _is_followed(value: Any) -> bool:
+    return isinstance(value, _TENSOR) and (value.requires_grad or levels.is_wrapped(value))
+
+
+def cut_off(tensors: Sequence[Any]) -> list[Any]:
+    """Give tensors that nobody differentiates in the places of those that somebody does."""
+    given = [tensor.detach() if tensor.requires_grad else tensor for tensor in tensors]
+    for i, tensor in enumerate(tensors[1:], 1):  # one that stands twice is one for the body too
+        for j in range(i):
+            if tensors[j] is tensor:
+                given[i] = given[j]
+    return given
+
+
+def put_back(outputs: Sequence[Any], given: Sequence[Any], tensors: Sequence[Any]) -> list[Any]:
+    """Give the inputs themselves in the places of outputs that are inputs."""
+    made = list(outputs)
+    for i, output in enumerate(made):
+        for x, tensor in zip(given, tensors):
+            if output is x:
+                made[i] = tensor
+    return made
+
+
+def told(tensors: Iterable[Any]) -> bool:
+    """Tell whether any tensor was computed from one that somebody differentiates."""
+    return any(tensor.requires_grad for tensor in tensors)
+
+
+# ── listening ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _answered(operation: Operation, tensors: list[Any], kept: Kept) -> tuple[list[Any], list[Any]]:
+    """Run a body and listen to it; refuse what it captures, but for parameters that `grad` answers for."""
+    # A body that asks whether a tensor requires a gradient must be told the truth.
+    code = operation.identity
+    asks = isinstance(code, CodeType) and "requires_grad" in names_in(code)
+    given = tensors if asks else cut_off(tensors)
+    with torch.set_grad_enabled(not asks):
+        outputs, pull, ear = _listen(operation, given)
+    answers = type(pull) is CallPullback and contract.accepts(pull.grad).variables
+    kept.take(pull, given, tensors)
+    residuals = kept.saved[len(tensors) :]
+    ear.trace([*outputs, *residuals])
+    heard.remember(operation, reaches=bool(asks or ear.foreign or told(outputs) or told(residuals)))
+    named = [(name, value) for name, value in operation.captured() if isinstance(value, _TENSOR)]
+    if answers:  # for whatever it can name
+        ear.foreign += [value for _, value in named if isinstance(value, torch.nn.Parameter)]
+    parameters: list[Any] = []
+    for tensor in ear.foreign:
+        if tensor.requires_grad and all(tensor is not t for t in (*tensors, *parameters)):
+            # A compiler has stand-ins for the parameters, which are of no class of their own.
+            if not isinstance(tensor, torch.nn.Parameter) and not levels.traced():
+                raise refused(operation, tensor, next((n for n, value in named if value is tensor), ""))
+            parameters.append(tensor)
+    if parameters:
+        kept.require(parameters)
+    return put_back(outputs, given, tensors), parameters
+
+
+def _listen(operation: Operation, given: list[Any]) -> tuple[list[Any], Pullback, Ear]:
+    """Run a body and listen to it."""
     states = surroundings.states()
-    with Ear(tensors) as ear:
-        outputs, pull = operation.forward(tensors)
-    returned = [y for y in outputs if id(y) not in ear.inside]
-    names = named(operation)
-    heard.remember(
-        operation,
-        reaches=any(all(t is not value for _, value in names) for t in ear.foreign),
-        returns=bool(returned),
-        random=surroundings.moved(states),
-    )
-    foreign = ear.foreign + [y for y in returned if _differentiable(y)]
-    outputs = [y if id(y) in ear.inside else y.detach() for y in outputs]
-    return outputs, pull, [*names, *(("", tensor) for tensor in foreign)]
+    with levels.uncompiled(), Ear(given) as ear:
+        outputs, pull = operation.forward(given)
+    heard.remember(operation, reaches=bool(ear.foreign), random=surroundings.moved(states))
+    return outputs, pull, ear
 
 
 class Ear(TorchFunctionMode):
-    """Collect the floating tensors that operations take from outside."""
+    """Collect the tensors that operations take from outside, if somebody may differentiate them.
+
+    Once there is one, nothing is recorded any more: a body that captures a parameter keeps no more than
+    another.
+    """
 
     def __init__(self, given: Sequence[Any]) -> None:
         super().__init__()
-        self.inside = {id(tensor) for tensor in given}
         self.foreign: list[Any] = []
-        self._keep: list[Any] = list(given)  # ids are those of living tensors only
+        self._given = given
+        self._inside: dict[int, weakref.ref[Any]] = {}  # no tensor is kept alive for being known
+        for tensor in given:
+            self._know(tensor)
+
+    def __enter__(self) -> Ear:
+        self._recording = torch.is_grad_enabled()
+        super().__enter__()
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        super().__exit__(*error)
+        _set_grad_enabled(self._recording)
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        met = [] if func in _CUT else [t for t in _tensors((args, kwargs)) if self._is_foreign(t)]
+        recording = torch.is_grad_enabled()
+        if met and recording:
+            _set_grad_enabled(False)
         result = func(*args, **(kwargs or {}))
         made = list(_tensors(result))
-        if any(map(_differentiable, made)) and func not in _CUT:
-            for tensor in _tensors((args, kwargs)):
-                if id(tensor) not in self.inside and _differentiable(tensor):
-                    self._meet(tensor)
+        if any(map(_differentiable, made)):
+            self._meet(met)
+        elif met and recording:  # it was asked for its shape, or the like
+            _set_grad_enabled(True)
         for tensor in made:
-            self.inside.add(id(tensor))
-            self._keep.append(tensor)
+            self._know(tensor)
         return result
 
-    def _meet(self, tensor: Any) -> None:
-        if all(tensor is not other for other in self.foreign):
-            self.foreign.append(tensor)
+    def trace(self, tensors: Sequence[Any]) -> None:
+        """Find what tensors were computed from in operations that nobody hears, as compiled ones."""
+        self._meet([tensor for tensor in tensors if self._is_foreign(tensor) and tensor.is_leaf])
+        nodes = [y.grad_fn for y in tensors if all(y is not x for x in self._given)]
+        seen = set()
+        while nodes:
+            node = nodes.pop()
+            if node is not None and node not in seen:
+                seen.add(node)
+                variable = getattr(node, "variable", None)
+                self._meet([variable] if variable is not None and self._is_foreign(variable) else [])
+                nodes += [after for after, _ in node.next_functions]
+
+    def _know(self, tensor: Any) -> None:
+        self._inside[id(tensor)] = weakref.ref(tensor)
+
+    def _meet(self, tensors: Sequence[Any]) -> None:
+        self.foreign += [t for t in tensors if all(t is not other for other in self.foreign)]
+
+    def _is_foreign(self, tensor: Any) -> bool:
+        if not _is_followed(tensor) or not _differentiable(tensor):
+            return False
+        known = self._inside.get(id(tensor))
+        return known is None or known() is not tensor
 
 
 def _differentiable(tensor: Any) -> bool:
-    return tensor.dtype.is_floating_point or tensor.dtype.is_complex
+    return bool(tensor.dtype.is_floating_point or tensor.dtype.is_complex)
 
 
 def _tensors(value: Any) -> Iterator[Any]:
@@ -118,67 +254,6 @@ def _tensors(value: Any) -> Iterator[Any]:
             yield from _tensors(part)
     elif isinstance(value, dict):
         yield from _tensors(list(value.values()))
-
-
-def named_parameters(operation: Operation, tensors: Sequence[Any]) -> list[Any]:
-    """List the parameters in reach by name; refuse any other tensor there that is differentiated."""
-    memo = operation.memo
-    reach = memo.get(_REACH)
-    if reach is None:
-        reach = memo[_REACH] = _reach_of(operation)
-    cells, space, names = reach
-    for cell in cells:
-        try:
-            value = cell.cell_contents
-        except ValueError:  # a cell that is not filled yet
-            continue
-        if type(value) not in _OTHERS and isinstance(value, _TENSOR) and value.requires_grad:
-            return _parameters(operation, tensors, named(operation))
-    for name in names:
-        value = space.get(name)
-        if type(value) not in _OTHERS and isinstance(value, _TENSOR) and value.requires_grad:
-            return _parameters(operation, tensors, named(operation))
-    return []
-
-
-# Most of what a body names. An instance check of torch.Tensor is slow for what is none.
-_OTHERS = frozenset((ModuleType, FunctionType, BuiltinFunctionType, type, type(None), int, float, str))
-_REACH = "the cells and globals in reach of the body"
-
-
-def _reach_of(operation: Operation) -> tuple[Any, Any, Any]:
-    """Find where the names in reach stand: looking there is what every recorded call does."""
-    rule = getattr(operation, "rule", None)
-    code = getattr(getattr(rule, "function", None), "__code__", None)
-    if rule is None or code is None:  # a derived operation, or no function of Python's
-        return (), {}, ()
-    return rule.function.__closure__ or (), rule.function.__globals__, global_names(code)
-
-
-def named(operation: Operation) -> list[tuple[str, Any]]:
-    """List the tensors that stand in a closure cell or a global of the body."""
-    return [(name, value) for name, value in operation.captured() if isinstance(value, _TENSOR)]
-
-
-def _others(found: Iterable[tuple[str, Any]], tensors: Sequence[Any]) -> list[tuple[str, Any]]:
-    """Leave out what is an argument too, or was listed before."""
-    others: list[tuple[str, Any]] = []
-    for name, tensor in found:
-        if all(tensor is not t for t in tensors) and all(tensor is not t for _, t in others):
-            others.append((name, tensor))
-    return others
-
-
-def _parameters(operation: Operation, tensors: Sequence[Any], found: list[tuple[str, Any]]) -> list[Any]:
-    """Sort the parameters out of what a body captures; refuse any other tensor that is differentiated."""
-    parameters: list[Any] = []
-    for name, tensor in _others(found, tensors) if found else ():
-        if tensor.requires_grad:
-            # A compiler has stand-ins for the parameters, which are of no class of their own.
-            if not isinstance(tensor, torch.nn.Parameter) and not levels.traced():
-                raise refused(operation, tensor, name)
-            parameters.append(tensor)
-    return parameters
 
 
 def refused(operation: Operation, tensor: Any, name: str) -> CapturedTensorError:

@@ -1,10 +1,10 @@
-"""Eager mode: run the body unrecorded, and record the whole of it as one node of the graph.
+"""Eager mode: run the body on its inputs cut off, and record the whole of it as one node of the graph.
 
 Invariant: what the node keeps goes through `save_for_backward`: the inputs, and the tensors that `grad`
 closes over. So a change in place is an error, the memory is freed when a native operation frees it, and the
 hooks of `torch.utils.checkpoint` and of off-loading see it. When somebody records the pullback (a higher
 derivative), the body is run again from its inputs, this time recorded, so that what it keeps for `grad`
-depends on the inputs as it should.
+depends on the inputs as it should; the values stay those that were kept (`pinned.py`).
 """
 
 from __future__ import annotations
@@ -16,64 +16,47 @@ import torch
 from torch.autograd import forward_ad
 
 from pullback.call import Call
-from pullback.hosts.base import Operation, Pullback
+from pullback.hosts.base import Operation
 from pullback.hosts.torch import captures, forward, heard, orders, short, surroundings
+from pullback.hosts.torch.nodes import named_nodes
 from pullback.hosts.torch.outputs import apart, fresh, mark_rigid
 from pullback.hosts.torch.residuals import Kept
 
-_set_grad_enabled = torch._C._set_grad_enabled  # a context of `torch.no_grad` costs as much as the body
 
-
-def apply(operation: Operation, tensors: list[Any]) -> list[Any]:
-    """Run an operation, and record it if anybody may differentiate it."""
+def apply(operation: Operation, tensors: list[Any], below: bool = False) -> list[Any]:
+    """Run an operation, `below` every transform if there are any; record it if anybody differentiates it."""
     if not torch.is_grad_enabled():  # nobody differentiates: keep nothing
-        return operation.forward(tensors)[0]
-    if type(operation) is Call and operation.flat and short.is_open(operation):
-        done, result = short.apply(operation, tensors)
+        return (captures.below(operation, tensors) if below else operation.forward(tensors))[0]
+    ran = None
+    if (
+        type(operation) is Call
+        and operation.flat
+        and not below
+        and (opened := short.opened(operation)) is not None
+    ):
+        done, ran = short.apply(operation, tensors, opened)
         if done is not None:
             return done
-        outputs, pull = operation.ran(tensors, result)
-        del result  # who else holds an output is asked by counting
-        outputs, inputs, state = fresh(outputs, tensors), tensors, None
-    else:
-        outputs, pull, inputs, state = _run(operation, tensors)
+    recorded = _Recorded(operation, len(tensors))
+    outputs, inputs = recorded.run(tensors, ran, below)
+    del ran  # who else holds an output is asked by counting
     for tensor in inputs:
         if tensor.requires_grad:
-            break
-    else:
-        return outputs
-    return list(_record(_Recorded(operation, pull, len(tensors), state), outputs, *inputs))
+            return list(node_of(operation)(recorded, outputs, *inputs))
+    return outputs
 
 
 def apply_pushing(operation: Operation, tensors: list[Any]) -> list[Any]:
     """Run an operation on tensors that carry tangents, and push these too."""
+    recorded = _Recorded(operation, len(tensors))
     with forward_ad._set_fwd_grad_enabled(False):
-        outputs, pull, inputs, state = _run(operation, tensors)
+        outputs, inputs = recorded.run(tensors, None, True)
         outputs = apart(outputs, inputs)  # the tangent of an input is not that of an output
-    recorded = _Recorded(operation, pull, len(tensors), state)
     recorded.pushing = tensors  # what is saved is not to be had before the node is done
     try:
-        return list(_record(recorded, outputs, *inputs))
+        return list(node_of(operation)(recorded, outputs, *inputs))
     finally:
         recorded.pushing = None
-
-
-def _run(operation: Operation, tensors: list[Any]) -> tuple[list[Any], Pullback, list[Any], Any]:
-    """Run the body unrecorded: its outputs, its pullback, what it was given or captured, the random state."""
-    known = heard.of(operation)
-    state = surroundings.states() if known is None or known.random else None
-    enabled = torch.is_grad_enabled()
-    _set_grad_enabled(False)
-    try:
-        outputs, pull, variables = captures.run(operation, tensors)
-        state = state if heard.draws(operation) else None
-    finally:
-        _set_grad_enabled(enabled)
-    inputs = tensors
-    if variables:
-        pull.require(variables)
-        inputs = tensors + variables
-    return fresh(outputs, inputs), pull, inputs, state
 
 
 class _Recorded(Kept):
@@ -81,19 +64,31 @@ class _Recorded(Kept):
 
     __slots__ = ("autocast", "count", "pushing", "state")
 
-    def __init__(self, operation: Operation, pull: Pullback, count: int, state: Any) -> None:
+    def __init__(self, operation: Operation, count: int) -> None:
         self.operation = operation
-        self._pull = pull
-        self.count = count  # of the tensors of the call; captured variables follow them
+        self.count = count  # of the tensors of the call
         self.autocast = surroundings.autocast() if surroundings.autocasting() else None
         self.pushing: list[Any] | None = None  # the tensors, while their tangents are asked for
-        self.state = state  # of the random numbers, for a body that is known to draw some
+        self.state: Any = None  # of the random numbers, for a body that is known to draw some
 
-    def pulled(self, saved: Sequence[Any], count: int, cotangents: Sequence[Any]) -> list[Any]:
-        """Pull cotangents back to the inputs, of which there are `count`."""
-        variables = saved[self.count : count]
+    def run(self, tensors: list[Any], ran: Any, below: bool) -> tuple[list[Any], list[Any]]:
+        """Run the body, if it was not run already: its outputs, and what it was given or captured."""
+        known = heard.of(self.operation)
+        state = surroundings.states() if known is None or known.random else None
+        outputs, variables = captures.run(self.operation, tensors, self, ran, below)
+        self.state = state if heard.draws(self.operation) else None
+        inputs = tensors
+        if variables:
+            inputs = tensors + variables
+            self.saved, self.quick = [*self.saved, *variables], False
+        return fresh(outputs, inputs), inputs
+
+    def pulled(self, saved: Sequence[Any], variables: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
+        """Pull cotangents back to the inputs, and to captured variables."""
         if torch.is_grad_enabled():
-            return orders.again(self.operation, list(saved[: self.count]), variables, cotangents, self.state)
+            inputs = list(saved[: self.count])
+            kept = None if self.keeps_inputs_only else self.refilled(saved, self.count)
+            return orders.again(self.operation, inputs, variables, cotangents, self.state, kept)
         got = self.refilled(saved, self.count)(cotangents, variables)
         self.release()
         return got.inputs + got.variables if variables else got.inputs
@@ -106,7 +101,9 @@ class Node(torch.autograd.Function):
     def forward(ctx: Any, recorded: _Recorded, outputs: list[Any], *inputs: Any) -> Any:
         ctx.recorded = recorded
         ctx.set_materialize_grads(False)
-        ctx.save_for_backward(*recorded.take(inputs, outputs))
+        ctx.save_for_backward(*recorded.saved)
+        recorded.watch(outputs)
+        recorded.saved = ()
         if not recorded.quick:
             mark_rigid(ctx, outputs)
         return tuple(outputs)
@@ -114,14 +111,13 @@ class Node(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *cotangents: Any) -> Any:
         recorded, saved = ctx.recorded, ctx.saved_tensors
-        if recorded.autocast is None and not surroundings.autocasting():
-            if recorded.quick and cotangents[0] is not None and not torch.is_grad_enabled():
-                return None, None, *recorded.quickly(saved, cotangents[0])
-            count = len(ctx.needs_input_grad) - 2
-            return None, None, *recorded.pulled(saved, count, cotangents)
-        count = len(ctx.needs_input_grad) - 2
+        plain = recorded.autocast is None and not surroundings.autocasting()
+        if plain and recorded.quick and cotangents[0] is not None and not torch.is_grad_enabled():
+            return None, None, *recorded.quickly(saved, cotangents[0])
+        captured = len(ctx.needs_input_grad) - 2 - recorded.count
+        variables = saved[len(saved) - captured :]
         with surroundings.autocast_as(recorded.autocast):
-            return None, None, *recorded.pulled(saved, count, cotangents)
+            return None, None, *recorded.pulled(saved, variables, cotangents)
 
     @staticmethod
     def jvp(ctx: Any, *tangents: Any) -> Any:
@@ -131,5 +127,4 @@ class Node(torch.autograd.Function):
             return tuple(forward.push(recorded.operation, tensors, tangents[2 : 2 + len(tensors)]))
 
 
-# `Function.apply` also serves transforms, which do not come here.
-_record = super(torch.autograd.Function, Node).apply
+node_of = named_nodes(Node)

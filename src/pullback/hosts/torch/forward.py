@@ -15,7 +15,7 @@ import torch
 
 from pullback.hosts import linear, refusals
 from pullback.hosts.base import Operation, Pullback
-from pullback.hosts.torch import levels
+from pullback.hosts.torch import levels, state
 
 
 def push(operation: Operation, tensors: list[Any], tangents: Sequence[Any]) -> list[Any]:
@@ -26,7 +26,9 @@ def push(operation: Operation, tensors: list[Any], tangents: Sequence[Any]) -> l
         assert given is not None
         return given
     require_linear(operation, tensors)
-    return _transpose(operation.forward(tensors)[1], filled)
+    with state.put_back():
+        pull = operation.forward(tensors)[1]
+    return _transpose(pull, filled)
 
 
 def _transpose(pull: Pullback, tangents: Sequence[Any]) -> list[Any]:
@@ -63,7 +65,8 @@ def _measure(operation: Operation, tensors: Sequence[Any]) -> str:
     with levels.left(), torch.no_grad():
         rng = np.random.default_rng(20)
         try:
-            _, pull = operation.forward([_value(tensor, rng) for tensor in tensors])
+            with state.put_back():
+                _, pull = operation.forward([_value(tensor, rng) for tensor in tensors])
             zeros = pull.zeros()
 
             def pulled(cotangents: list[Any]) -> list[Any]:

@@ -1,4 +1,4 @@
-"""What is known of a body from having listened to it once.
+"""What is known of a body from having listened to it.
 
 The key is the id of the code, which is kept beside the answer and so stays its own.
 """
@@ -6,7 +6,6 @@ The key is the id of the code, which is kept beside the answer and so stays its 
 from __future__ import annotations
 
 import dataclasses
-import functools
 from typing import Any
 
 from pullback.hosts.base import Derived, Operation
@@ -17,18 +16,13 @@ class Heard:
     """Tell what a body was heard doing."""
 
     identity: Any
-    reaches: bool = False  # it takes tensors that are neither arguments nor in reach by name
-    returns: bool = False  # it returns a tensor that it did not compute
+    reaches: bool = False  # it takes tensors that somebody differentiates, or differentiates by itself
     random: bool = False
-
-    @functools.cached_property
-    def plain(self) -> bool:
-        """Tell whether there is nothing to listen to, and nothing to copy."""
-        return not (self.reaches or self.returns)
+    quiet: bool = True  # neither of both
 
 
 _known: dict[int, Heard] = {}
-_QUIET, _RANDOM = Heard(None), Heard(None, random=True)
+_QUIET, _RANDOM = Heard(None), Heard(None, random=True, quiet=False)
 
 
 def of(operation: Operation) -> Heard | None:
@@ -47,17 +41,11 @@ def draws(operation: Operation) -> bool:
     return found is not None and found.random
 
 
-def remember(operation: Operation, *, reaches: bool, returns: bool, random: bool) -> None:
-    """Remember what was heard of a body."""
-    _known[id(operation.identity)] = Heard(operation.identity, reaches, returns, random)
-
-
-def remember_random(operation: Operation) -> None:
-    """Remember that a body draws random numbers."""
+def remember(operation: Operation, *, reaches: bool = False, random: bool = False) -> None:
+    """Remember what was heard of a body, beside what was heard before."""
     while hasattr(operation, "inner"):
         operation = operation.inner
-    found = _known.get(id(operation.identity))
-    if found is None:
-        remember(operation, reaches=False, returns=False, random=True)
-    else:
-        found.random = True
+    found = _known.setdefault(id(operation.identity), Heard(operation.identity))
+    found.reaches = found.reaches or reaches
+    found.random = found.random or random
+    found.quiet = not (found.reaches or found.random)

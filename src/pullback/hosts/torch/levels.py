@@ -6,6 +6,8 @@ PyTorch does not export how to ask for them. Its private functions are named her
 from __future__ import annotations
 
 import contextlib
+import sys
+import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -21,11 +23,35 @@ from torch.autograd import forward_ad
 
 transforming: Callable[[], bool] = torch._C._are_functorch_transforms_active
 alive = _functorch.unwrap_if_dead  # what a transform that is over has left wrapped
-traced: Callable[[], int] = (
-    torch._C._len_torch_dispatch_stack
-)  # a compiler, or somebody else, sees operations
+versions_kept = torch.autograd._unsafe_preserve_version_counter
 single_level = enable_single_level_autograd_function
 unbatched = _functorch._unwrap_batched
+
+
+_own = threading.local()  # how many of those who see operations are ours
+
+
+def traced() -> bool:
+    """Tell whether a compiler, or somebody else, sees operations."""
+    return bool(torch._C._len_torch_dispatch_stack() > getattr(_own, "depth", 0))
+
+
+@contextlib.contextmanager
+def listening() -> Iterator[None]:
+    """Count one who sees operations as ours."""
+    _own.depth = getattr(_own, "depth", 0) + 1
+    try:
+        yield
+    finally:
+        _own.depth -= 1
+
+
+def uncompiled() -> contextlib.AbstractContextManager[Any]:
+    """Run compiled functions as they were written, so that their operations are heard."""
+    stance = getattr(torch.compiler, "set_stance", None)
+    if stance is None or "torch._dynamo" not in sys.modules or traced() or torch.compiler.is_compiling():
+        return contextlib.nullcontext()
+    return stance("force_eager")
 
 
 def batch(tensor: Any, level: int) -> Any:

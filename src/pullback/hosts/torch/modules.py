@@ -16,9 +16,11 @@ import torch
 def opened(module: torch.nn.Module) -> tuple[list[Any], Callable[[Sequence[Any]], Any]]:
     """Take a module apart into the dict of its parameters; one that stands twice in it is listed once."""
     parameters = dict(module.named_parameters())
+    # `torch.func.functional_call` has put other parameters into the module, for the time of a call.
+    now = snapshot(module)
 
     def build(parts: Sequence[Any]) -> torch.nn.Module:
-        return _with(module, {id(p): parts[0][name] for name, p in parameters.items()})
+        return _with(now, {id(p): parts[0][name] for name, p in parameters.items()})
 
     return [parameters], build
 
@@ -59,6 +61,9 @@ def snapshot(module: torch.nn.Module) -> torch.nn.Module:
             made[id(part)] = twin = copy.copy(part)
             twin.__dict__["_parameters"] = dict(part._parameters)
             twin.__dict__["_modules"] = {name: copied(child) for name, child in part._modules.items()}
+            for name, value in part.__dict__.items():
+                if type(value) is list and any(isinstance(item, torch.Tensor) for item in value):
+                    twin.__dict__[name] = list(value)  # as in a LSTM
         return None if part is None else made[id(part)]
 
     return copied(module)

@@ -8,18 +8,32 @@ from typing import Any
 from pullback.call import Call
 from pullback.hosts import refusals
 from pullback.hosts.base import Cotangents, Derived, Operation, Pullback, filled
-from pullback.hosts.torch import surroundings
+from pullback.hosts.torch import pinned, state, surroundings
 from pullback.second import refuse_variables
 
 
 def again(
-    operation: Operation, inputs: list[Any], variables: Sequence[Any], cotangents: Sequence[Any], state: Any
+    operation: Operation,
+    inputs: list[Any],
+    variables: Sequence[Any],
+    cotangents: Sequence[Any],
+    drawn: Any,
+    kept: Pullback | None,
 ) -> list[Any]:
     """Pull cotangents back while somebody records it: the body runs again, recorded too."""
-    with surroundings.redrawn(operation, state):
-        pull = operation.forward(inputs)[1]
-    got = pull(cotangents, variables)
+    with surroundings.redrawn(operation, drawn):
+        pull = rerun(operation, inputs)
+    if kept is None:
+        got = pull(cotangents, variables)
+    else:
+        got = pinned.pull(operation, kept, pull, inputs, cotangents, variables)
     return following(operation, inputs, filled(pull, cotangents), got, variables) + got.variables
+
+
+def rerun(operation: Operation, tensors: list[Any]) -> Pullback:
+    """Run a body once more for its pullback, and leave the state that it changes as it was."""
+    with state.put_back():
+        return operation.forward(tensors)[1]
 
 
 def following(

@@ -29,36 +29,40 @@ Rebuild = Callable[[Sequence[Any]], Any]
 class Kept:
     """The pullback of one call without its tensors."""
 
-    __slots__ = ("_pull", "_rebuild", "_watched", "operation", "quick")
+    __slots__ = ("_pull", "_rebuild", "_watched", "operation", "quick", "saved")
 
     operation: Operation
+    quick: bool  # whether `grad` takes one cotangent and gives one per input, with nothing around it
+    saved: Sequence[Any]  # the inputs, and behind them what `grad` keeps, until the node has them
     _pull: Any
     _rebuild: Rebuild | None
     _watched: Sequence[tuple[Any, int]]
-    quick: bool  # whether `grad` takes one cotangent and gives one per input, with nothing around it
 
-    def take(self, inputs: Sequence[Any], outputs: list[Any]) -> list[Any]:
-        """Take the tensors out of the pullback: the inputs, and behind them those that `grad` keeps."""
-        pull = self._pull
-        saved = list(inputs)
+    def take(self, pull: Pullback, given: Sequence[Any], inputs: Sequence[Any]) -> None:
+        """Take the tensors out of a pullback; `inputs` stand for those that the body was given."""
+        self._pull = pull
         self._rebuild, self._watched, self.quick = None, (), False
+        met = list(given)
         if type(pull) is CallPullback:
             call = pull.call
-            rebuild = self._rebuild = _taken(pull.grad, saved, call.rule)
+            rebuild = self._rebuild = _taken(pull.grad, met, call.rule)
             if rebuild is not None:
-                self.quick = call.flat and call.output_tree is None and call.count == len(inputs)
+                self.quick = call.flat and call.output_tree is None
                 pull.grad = None  # type: ignore[assignment]
             pull.tensors = call.tensors = ()
         elif hasattr(pull, "rebind"):
             pull.rebind(())
+        self.saved = [*inputs, *met[len(given) :]]
+
+    def watch(self, outputs: list[Any]) -> None:
+        """Watch the outputs that somebody else keeps too: an object of the user's, or the program itself."""
         for i in range(len(outputs)):
             output = outputs[i]
             # Three know it here: the list, this line and the question. Anybody else keeps it for later.
-            if sys.getrefcount(output) > 3 and not any(output is t for t in saved):
+            if sys.getrefcount(output) > 3 and not any(output is t for t in self.saved):
                 self._watched = [*self._watched, (output, output._version)]
                 outputs[i] = output.detach()
                 self.quick = False
-        return saved
 
     def quickly(self, saved: Sequence[Any], cotangent: Any) -> Sequence[Any]:
         """Run a quick `grad`: what it gives is, nearly always, as it should be."""
@@ -71,6 +75,10 @@ class Kept:
             return given
         return contract.settle(returned, call, saved[: call.count], (), grad).inputs
 
+    def require(self, variables: Sequence[Any]) -> None:
+        """Raise unless the pullback has a place for the gradients of these captured variables."""
+        self.refilled(self.saved, 0).require(variables)
+
     def refilled(self, saved: Sequence[Any], count: int) -> Pullback:
         """Give the pullback with its tensors in place."""
         if self._watched:
@@ -82,6 +90,11 @@ class Kept:
         if hasattr(pull, "rebind"):
             pull.rebind(saved[:count])
         return pull
+
+    @property
+    def keeps_inputs_only(self) -> bool:
+        """Tell whether the pullback runs the body again by itself, and keeps nothing that it computed."""
+        return hasattr(self._pull, "rebind")
 
     def release(self) -> None:
         """Let go of the tensors again."""
@@ -132,16 +145,25 @@ def _taken(grad: Any, saved: list[Any], rule: Rule) -> Rebuild | None:
     return _Closure(grad, recipes) if hollow else None
 
 
+def parts(grad: Any, inputs: Sequence[Any], rule: Rule) -> tuple[list[Any], list[Any], Rebuild | None]:
+    """Take a `grad` apart: its tensors, the inputs first; all else in it; and how to build it again."""
+    saved = list(inputs)
+    taker = _Taker(saved, rule.function)
+    rebuild = taker.function(grad)
+    return saved, taker.rest, rebuild
+
+
 class _Taker:
     """Take tensors out of values: each method tells how to build a value again from what was saved.
 
     None stands for a value that holds no tensor, or cannot be looked into.
     """
 
-    __slots__ = ("around", "body", "inside", "saved")
+    __slots__ = ("around", "body", "inside", "rest", "saved")
 
     def __init__(self, saved: list[Any], body: Any) -> None:
         self.saved = saved
+        self.rest: list[Any] = []  # what is no tensor, in the order of meeting
         self.body = body
         self.around = getattr(body, "__closure__", None) or ()  # cells that outlive the call
         self.inside: list[Any] = []  # the functions that are being taken apart
@@ -149,8 +171,14 @@ class _Taker:
     def function(self, function: Any) -> Rebuild | None:
         """Empty the cells of a closure."""
         if type(function) is not FunctionType:
-            return self.partial(function) if type(function) is functools.partial else None
-        if function.__closure__ is None or any(function is known for known in self.inside):
+            if type(function) is functools.partial:
+                return self.partial(function)
+            self.rest.append(function)
+            return None
+        if any(function is known for known in self.inside):
+            return None
+        self.rest.append(function.__code__)
+        if function.__closure__ is None:
             return None
         self.inside.append(function)
         recipes: list[Any] = []
@@ -167,9 +195,10 @@ class _Taker:
         if self.around and any(cell is outer for outer in self.around):
             return None
         try:
-            return self.value(cell.cell_contents)
+            content = cell.cell_contents
         except ValueError:  # not filled: a name that is deleted, or not bound yet
             return None
+        return self.value(content)
 
     def value(self, value: Any) -> int | Rebuild | None:
         """Look into a value: the index of a tensor, or how to build it."""
@@ -182,9 +211,12 @@ class _Taker:
         kind = type(value)
         if kind is tuple or kind is list or kind is dict:
             return self.container(value)
-        if kind is FunctionType:
-            return self.function(value) if value.__code__ in _codes(_code(self.body)) else None
-        return self.partial(value) if kind is functools.partial else None
+        if kind is FunctionType and value.__code__ in _codes(_code(self.body)):
+            return self.function(value)
+        if kind is functools.partial:
+            return self.partial(value)
+        self.rest.append(value)
+        return None
 
     def container(self, container: Any) -> Rebuild | None:
         """Look into a tuple, a list or a dict."""
@@ -207,10 +239,11 @@ class _Taker:
 
     def partial(self, partial: Any) -> Rebuild | None:
         """Look into the arguments of a partial function."""
+        function = partial.func
+        self.rest.append(function)
         recipe = self.container((partial.args, partial.keywords))
         if recipe is None:
             return None
-        function = partial.func
 
         def rebuild(saved: Sequence[Any]) -> Any:
             args, kwargs = recipe(saved)

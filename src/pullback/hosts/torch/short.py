@@ -10,49 +10,56 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from types import BuiltinFunctionType, CellType, FunctionType, ModuleType
+from types import CellType, FunctionType
 from typing import Any
 
 import torch
 
 from pullback import contract
-from pullback.call import Call
+from pullback.call import Call, CallPullback
 from pullback.hosts.torch import heard, orders, run, surroundings
-from pullback.rule import reach
+from pullback.hosts.torch.nodes import Record, named_nodes
 
 _TENSOR, _PARAMETER = torch.Tensor, torch.nn.Parameter
 _FLOATING = frozenset((torch.float16, torch.bfloat16, torch.float32, torch.float64))
 _CONSTANTS = frozenset((int, float, bool, str, type(None)))
-_CODE = frozenset((ModuleType, FunctionType, BuiltinFunctionType, type))
-_OPEN = "whether the body may take PyTorch's short way"
-_is_grad_enabled, _set_grad_enabled = torch.is_grad_enabled, torch._C._set_grad_enabled
+_OPENED = "what PyTorch's short way needs to know"
+_is_grad_enabled = torch.is_grad_enabled
 
 
-def is_open(call: Call) -> bool:
-    """Tell whether the body is known to draw no random numbers and to reach no tensor."""
-    found: bool | None = call.rule.memo.get(_OPEN)
+def opened(call: Call) -> tuple[Any, Record, set[int]] | None:
+    """Give what records a call whose body is known to draw no random numbers and to reach no tensor."""
+    memo = call.rule.memo
+    found = memo.get(_OPENED)
     if found is None:
         known = heard.of(call)
         if known is None:
-            return False  # nobody has listened yet
-        # A name that means code today means no tensor tomorrow. Any other is looked at in every call.
-        steady = all(type(value) in _CODE for _, value in reach(call.rule.function))
-        found = call.rule.memo[_OPEN] = known.plain and not known.random and steady
-    return found
+            return None  # nobody has listened yet
+        found = memo[_OPENED] = known, node_of(call), set(map(id, call.rule.function.__closure__ or ()))
+    return found if found[0].quiet else None
 
 
-def apply(call: Call, tensors: Sequence[Any]) -> tuple[list[Any] | None, Any]:
-    """Run a call and record it: its output; or None, and what the body has returned."""
-    _set_grad_enabled(False)
+def apply(call: Call, tensors: Sequence[Any], opened: Any) -> tuple[list[Any] | None, Any]:
+    """Run a call and record it: its output; or None, and what the body was given and has returned."""
+    moving = False
+    given: list[Any] = []
+    for tensor in tensors:
+        if tensor.requires_grad:
+            moving = True
+            for known, cut in zip(tensors, given):  # one that stands twice is one for the body too
+                if known is tensor:
+                    tensor = cut
+                    break
+            else:
+                tensor = tensor.detach()
+        given.append(tensor)
     try:
-        result = call.rule.body(*tensors)
+        result = call.rule.body(*given)
     except RuntimeError as error:
         run.explain(error, call.rule.where)
         raise
-    finally:
-        _set_grad_enabled(True)
     if type(result) is not tuple or len(result) != 2:
-        return None, result
+        return None, (given, result)
     output, grad = result
     if (
         type(output) is not _TENSOR
@@ -61,42 +68,46 @@ def apply(call: Call, tensors: Sequence[Any]) -> tuple[list[Any] | None, Any]:
         or not contract.takes_one(grad)
         or surroundings.autocasting()
     ):
-        return None, result
+        return None, (given, result)
     closure = grad.__closure__
     if closure is None or grad.__kwdefaults__ is not None:
-        return None, result
-    saved = list(tensors)
+        return None, (given, result)
+    _, record, around = opened
+    met, saved = list(given), list(tensors)
     recipe: list[Any] = []
     holders = 3  # of the output, if nobody keeps it: the pair, a name here, and the question
     for cell in closure:
         try:
             content = cell.cell_contents
         except ValueError:  # not filled yet
-            return None, result
+            return None, (given, result)
         kind = type(content)
         if kind is _TENSOR or kind is _PARAMETER:
-            for place, known in enumerate(saved):
+            for place, known in enumerate(met):
                 if known is content:
                     recipe.append(place)
                     break
             else:
+                if content.requires_grad or id(cell) in around:  # captured, or not of this call
+                    return None, (given, result)
                 recipe.append(len(saved))
+                met.append(content)
                 saved.append(content)
                 if content is output:
-                    holders = 5  # the cell, and the list
+                    holders = 6  # the cell, and the lists
         elif kind in _CONSTANTS:
             recipe.append(cell)
         else:
-            return None, result
+            return None, (given, result)
     content = known = None
     if sys.getrefcount(output) > holders:
-        return None, result
+        return None, (given, result)
+    call.output_tree, call.statics, call.tensors = None, contract.ONE, ()
+    if not moving:
+        return [output], None
     made = (grad.__code__, grad.__globals__, grad.__name__, grad.__defaults__)
-    for tensor in tensors:
-        if tensor.requires_grad:
-            call.output_tree, call.statics, call.tensors = None, contract.ONE, ()
-            return [_record((call, recipe, made), [output], saved, *tensors)], None
-    return None, result
+    del met
+    return [record((call, recipe, made), [output], saved, *tensors)], None
 
 
 class ShortNode(torch.autograd.Function):
@@ -112,10 +123,10 @@ class ShortNode(torch.autograd.Function):
     def backward(ctx: Any, cotangent: Any) -> Any:
         call, recipe, (code, space, name, defaults) = ctx.record
         saved = ctx.saved_tensors
-        if _is_grad_enabled() or surroundings.autocasting():
-            return None, None, None, *_unusual(call, saved, cotangent)
         cells = [CellType(saved[part]) if type(part) is int else part for part in recipe]
         grad = FunctionType(code, space, name, defaults, tuple(cells))
+        if _is_grad_enabled() or surroundings.autocasting():
+            return None, None, None, *_unusual(call, saved, grad, cotangent)
         try:
             returned = grad(cotangent)
         except RuntimeError as error:
@@ -136,14 +147,14 @@ class ShortNode(torch.autograd.Function):
         return None, None, None, *settled.inputs
 
 
-def _unusual(call: Call, saved: Sequence[Any], cotangent: Any) -> list[Any]:
+def _unusual(call: Call, saved: Sequence[Any], grad: Any, cotangent: Any) -> list[Any]:
     """Pull back while somebody records it, or under an autocast that the body did not have."""
     inputs = list(saved[: call.count])
+    kept = CallPullback(call, inputs, grad, "whole", ())
     with surroundings.autocast_as(None):
         if _is_grad_enabled():
-            return orders.again(call, inputs, (), [cotangent], None)
-        return call.forward(inputs)[1]([cotangent]).inputs
+            return orders.again(call, inputs, (), [cotangent], None, kept)
+        return kept([cotangent]).inputs
 
 
-# `Function.apply` also serves transforms, which do not come here.
-_record = super(torch.autograd.Function, ShortNode).apply
+node_of = named_nodes(ShortNode)

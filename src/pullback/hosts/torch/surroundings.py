@@ -79,6 +79,16 @@ def _restore(states: list[Any]) -> None:
 
 
 @contextlib.contextmanager
+def undrawn() -> Iterator[None]:
+    """Leave the random numbers as they were."""
+    now = states()
+    try:
+        yield
+    finally:
+        _restore(now)
+
+
+@contextlib.contextmanager
 def redrawn(operation: Operation, before: Any) -> Iterator[None]:
     """Let a body that runs again draw the numbers of its first run."""
     now = states()
@@ -91,5 +101,5 @@ def redrawn(operation: Operation, before: Any) -> Iterator[None]:
         return
     yield
     if moved(now):  # it was not known to draw any
-        heard.remember_random(operation)
+        heard.remember(operation, random=True)
         raise refusals.random_body(operation)

@@ -16,8 +16,9 @@ import torch
 from torch.autograd import forward_ad
 
 from pullback.hosts.base import Operation, filled
-from pullback.hosts.torch import eager, forward, levels, orders, surroundings
+from pullback.hosts.torch import captures, eager, forward, heard, levels, orders, state, surroundings
 from pullback.hosts.torch.batched import Batched, whole
+from pullback.hosts.torch.nodes import named_nodes
 from pullback.hosts.torch.outputs import apart, mark_rigid
 from pullback.tangent import fitted
 
@@ -27,7 +28,9 @@ def apply(operation: Operation, tensors: list[Any]) -> list[Any]:
     tensors = [levels.alive(tensor) for tensor in tensors]
     transform = levels.innermost()
     if transform is None:
-        return (eager.apply_pushing if levels.carrying(tensors) else eager.apply)(operation, tensors)
+        if levels.carrying(tensors):
+            return eager.apply_pushing(operation, tensors)
+        return eager.apply(operation, tensors, below=True)
     kind = transform.key()
     if kind == levels.VMAP:
         size, level = transform.batch_size(), transform.level()
@@ -43,7 +46,7 @@ def apply(operation: Operation, tensors: list[Any]) -> list[Any]:
             f"{operation.where}: torch.func.{kind.name.lower()} takes no custom gradient"
         )
     with levels.single_level():
-        return list(_record(_Level(operation, transform), *tensors))
+        return list(node_of(operation)(_Level(operation, transform), *tensors))
 
 
 # ── forward mode ─────────────────────────────────────────────────────────────────────────────────────────
@@ -104,17 +107,22 @@ class LevelNode(torch.autograd.Function):
         operation, tensors = ctx.at.operation, list(ctx.saved_tensors)
         with surroundings.autocast_as(ctx.at.autocast):
             with surroundings.redrawn(operation, ctx.at.state):
-                pull = operation.forward(tensors)[1]
+                pull = orders.rerun(operation, tensors)
             got = pull(cotangents)
             given = orders.following(operation, tensors, filled(pull, cotangents), got)
         return None, *given
 
 
-_record = super(torch.autograd.Function, LevelNode).apply
+node_of = named_nodes(LevelNode)
 
 
 def handed(operation: Operation, tensors: Sequence[Any]) -> list[Any]:
     """Hand a call of the user's down through the transforms."""
     from pullback.hosts.torch.lifted import lifted
 
-    return apply(*lifted(operation, list(tensors)))
+    try:
+        return apply(*lifted(operation, list(tensors)))
+    except captures.MissedError:
+        heard.remember(operation, reaches=True)
+        with state.put_back():
+            return apply(*lifted(operation, list(tensors)))

@@ -1,0 +1,33 @@
+"""Nodes of the graph, named after the user's function.
+
+Graph printers, anomaly mode and profilers show the class of a node. So each name has a class of its own, made
+when it is first met; a factory that makes a rule in every call makes one class.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from pullback.hosts.base import Operation
+
+Record = Callable[..., Any]
+
+
+def named_nodes(kind: Any) -> Callable[[Operation], Record]:
+    """Give what finds the `apply` of a kind of node, by the name of an operation."""
+
+    @functools.lru_cache(maxsize=1024)
+    def by_name(name: str) -> Record:
+        node = type(kind)(name, (kind,), {"__module__": kind.__module__, "__doc__": kind.__doc__})
+        # `Function.apply` also serves transforms, which do not come here.
+        record: Record = super(torch.autograd.Function, node).apply
+        return record
+
+    def of(operation: Operation) -> Record:
+        return by_name(operation.name)
+
+    return of

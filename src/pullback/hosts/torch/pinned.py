@@ -1,0 +1,115 @@
+"""The second run of a body, held to what the first one kept.
+
+A pullback that somebody records runs the body again, for the sake of its derivative. Its value must still be
+that of what was kept: so each tensor that the new `grad` keeps is compared with the one that the old `grad`
+kept, and a node is put in its place that has the old value and the new history. If they differ, something
+that the body reads was changed meanwhile, and there is no right answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from pullback.call import CallPullback
+from pullback.hosts import refusals
+from pullback.hosts.base import Cotangents, Operation, Pullback
+from pullback.hosts.torch import levels
+from pullback.hosts.torch.residuals import parts
+
+_NUMBERS = (int, float, complex, bool, str, bytes, type(None), torch.dtype, torch.device)
+
+
+def pull(
+    operation: Operation,
+    kept: Pullback,
+    again: Pullback,
+    inputs: Sequence[Any],
+    cotangents: Sequence[Any],
+    variables: Sequence[Any],
+) -> Cotangents:
+    """Pull cotangents back by a second run: the values are those of the first."""
+    if type(kept) is CallPullback and type(again) is CallPullback:
+        saved, rest, _ = parts(kept.grad, inputs, kept.call.rule)
+        made, others, rebuild = parts(again.grad, inputs, kept.call.rule)
+        if len(saved) != len(made) or len(rest) != len(others) or not all(map(_same, saved, made)):
+            raise refusals.changed_state(operation)
+        if rebuild is not None:
+            again.grad = rebuild(list(map(_pin, saved, made)))
+        told = [_tells(old, new) for old, new in zip(rest, others)]
+        if False in told:
+            raise refusals.changed_state(operation)
+        if None not in told:
+            return again(cotangents, variables)
+    # An object that nobody can look into is known by what it gives.
+    got = again(cotangents, variables)
+    with torch.no_grad():
+        want = kept(cotangents, variables)
+    return Cotangents(
+        _pinned(operation, want.inputs, got.inputs),
+        _pinned(operation, want.variables, got.variables),
+        got.second,
+    )
+
+
+def _pinned(operation: Operation, kept: Sequence[Any], again: Sequence[Any]) -> list[Any]:
+    for old, new in zip(kept, again):
+        if (old is None) != (new is None) or (old is not None and not _same(old, new)):
+            raise refusals.changed_state(operation)
+    return [new if new is None else _pin(old, new) for old, new in zip(kept, again)]
+
+
+def _tells(old: Any, new: Any) -> bool | None:
+    """Tell whether two things that are no tensors are the same; None where that cannot be told."""
+    if old is new:
+        return True
+    if type(old) is not type(new):
+        return False
+    if isinstance(old, _NUMBERS):
+        return bool(old == new or (old != old and new != new))
+    if type(old) in (tuple, list) and len(old) == len(new):
+        told = list(map(_tells, old, new))
+        return False if False in told else None if None in told else True
+    return None
+
+
+def _same(old: Any, new: Any) -> bool:
+    """Tell whether two tensors agree: to half the digits, for a sum may be taken in another order."""
+    if old is new:
+        return True
+    if old.shape != new.shape or old.dtype != new.dtype or old.device != new.device:
+        return False
+    if not (levels.has_values(old) and levels.has_values(new)):
+        return True
+    with levels.left(), torch.no_grad():
+        if not (old.dtype.is_floating_point or old.dtype.is_complex):
+            return torch.equal(old, new)
+        size = old.abs()
+        size = size[size.isfinite()]
+        near = torch.finfo(old.dtype).eps ** 0.5
+        scale = float(size.max()) if size.numel() else 0.0
+        return torch.allclose(old, new, rtol=near, atol=near * scale, equal_nan=True)
+
+
+def _pin(old: Any, new: Any) -> Any:
+    """Give the old value and the new history."""
+    if old is new or levels.is_wrapped(old) or levels.is_wrapped(new):
+        return new
+    return _pinning([old], new) if new.requires_grad else old
+
+
+class Pinned(torch.autograd.Function):
+    """The node of a tensor that the second run has made, with the value of the first."""
+
+    @staticmethod
+    def forward(ctx: Any, kept: list[Any], again: Any) -> Any:
+        return kept[0].detach()
+
+    @staticmethod
+    def backward(ctx: Any, cotangent: Any) -> Any:
+        return None, cotangent
+
+
+_pinning = super(torch.autograd.Function, Pinned).apply
