@@ -1,7 +1,8 @@
 """Bytes that a tape keeps for a body of 16 operations, each measured in a fresh process.
 
 The body keeps only its input for `grad`. `tf.custom_gradient` lets the tape record the body, so all 16
-intermediates stay; pullback records one operation.
+intermediates stay; pullback records one operation. On PyTorch: the peak of the first call of a rule, which is
+listened to, beside that of the second.
 """
 
 from __future__ import annotations
@@ -59,11 +60,88 @@ def in_a_process(way: str) -> int:
     return int(done.stdout.strip().splitlines()[-1])
 
 
+# ── PyTorch: the first call and the second ───────────────────────────────────────────────────────────────
+
+
+def torch_peaks(kind: str) -> tuple[int, int]:
+    """Run in a process of its own: the peaks of resident memory during two calls of a rule."""
+    import torch
+
+    import pullback as pb
+
+    def alone(x):
+        y = x
+        for _ in range(16):
+            y = torch.sin(y)
+
+        def grad(dy):
+            return dy * torch.cos(x)
+
+        return y, grad
+
+    class Module(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.gain = torch.nn.Parameter(torch.tensor(1.0))
+
+        @pb.custom_gradient
+        def forward(self, x):
+            y = x
+            for _ in range(16):
+                y = torch.sin(self.gain * y)
+
+            def grad(dy, variables=None):
+                return dy * torch.cos(x), [dy.sum() for _ in variables]
+
+            return y, grad
+
+    def peak(call) -> int:
+        """Let Linux forget its mark of the highest resident memory, and read it after the call."""
+        with open("/proc/self/clear_refs", "w") as marks:
+            marks.write("5")
+        before = _status("VmRSS")
+        kept = call()
+        grown = _status("VmHWM") - before
+        del kept
+        return grown
+
+    x = torch.ones(MIB * 2**18, requires_grad=True)
+    other = torch.ones(16, requires_grad=True)
+    pb.custom_gradient(lambda x: (torch.sin(2 * x), lambda dy: dy))(other).sum().backward()  # set up
+    rule = pb.custom_gradient(alone) if kind == "alone" else Module()
+    return peak(lambda: rule(x)), peak(lambda: rule(x))
+
+
+def _status(name: str) -> int:
+    with open("/proc/self/status") as status:
+        return next(int(line.split()[1]) * 1024 for line in status if line.startswith(name))
+
+
+def torch_in_a_process(kind: str) -> tuple[int, int]:
+    """Measure in a fresh process."""
+    command = [sys.executable, __file__, "torch", kind]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    first, second = map(int, done.stdout.split()[-2:])
+    return first, second
+
+
+def torch_results() -> list[tuple[str, float, float]]:
+    """Compare the first call with the second, of a body alone and of one that captures a parameter."""
+    results = []
+    for kind in ("alone", "with a parameter"):
+        first, second = torch_in_a_process(kind)
+        print(f"PyTorch, a body {kind}: first call {first / 2**20:.0f} MiB, second {second / 2**20:.0f} MiB")
+        results.append((f"PyTorch, {kind}: peak of the first call / second", first / second, 1.2))
+    return results
+
+
 if __name__ == "__main__":
-    if len(sys.argv) > 1:
+    if sys.argv[1:2] == ["torch"]:
+        print(*torch_peaks(sys.argv[2]))
+    elif len(sys.argv) > 1:
         print(measure(sys.argv[1]))
     else:
         native, ours = in_a_process("native"), in_a_process("pullback")
         print(f"kept for 16 operations on {MIB} MiB: tf.custom_gradient {native / 2**20:.0f} MiB, ", end="")
         print(f"pullback {ours / 2**20:.0f} MiB")
-        judge([("bytes kept by the tape / native's", ours / native, 0.15)])
+        judge([("bytes kept by the tape / native's", ours / native, 0.15), *torch_results()])

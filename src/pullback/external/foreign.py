@@ -166,6 +166,10 @@ class Forward(Routine):
         results = self(arrays)
         self._ready = _places(arrays), results
 
+    def forget(self) -> None:
+        """Let go of what was run ahead: nobody came for it, and its place in memory may be another's soon."""
+        self._ready = None
+
     def __call__(self, arrays: Sequence[Array]) -> list[Array]:
         if self._ready is not None:
             (places, results), self._ready = self._ready, None

@@ -121,8 +121,11 @@ class External:
 
     def site(self, call: Call) -> Site:
         """Find the site of a call, the same for calls of the same kind."""
-        key = (len(call.tensors),) if call.flat else _kind(call)
+        objects: list[Any] = []
+        key = (len(call.tensors),) if call.flat else _kind(call, objects)
         site = None if key is None else self._sites.get(key)
+        if objects and site is not None:
+            site.ask_again()
         if site is None or site.rule is not call.rule:
             site = Site(self, call)
             if self.cache is not None:
@@ -228,9 +231,12 @@ def _without_executor(options: Options) -> Options:
     return Options(**{**options.__dict__, "executor": None})
 
 
-def _kind(call: Call) -> Any:
-    """Name a call up to the values of its tensors; None where its statics may change."""
+def _kind(call: Call, objects: list[Any]) -> Any:
+    """Name a call up to the values of its tensors; None where its statics may change.
+
+    Objects among them stay the same, but not what is in them: they are listed.
+    """
     try:
-        return statics(call.slots, same.lasting)
+        return statics(call.slots, lambda leaf: same.lasting(leaf, objects))
     except same.MutableError:
         return None

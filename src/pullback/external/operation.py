@@ -37,7 +37,10 @@ def bare(site: Site, call: Call) -> tuple[list[Tensor], Layout]:
     host = call.host
     tensors = [host.arrays.stop(t) if host.differentiable(t) else t for t in call.tensors]
     promised = site.promised(host, tensors)
-    values = host.callback(site.forward, tensors, promised)
+    try:
+        values = host.callback(site.forward, tensors, promised)
+    finally:
+        site.forward.forget()
     outline(call, promised.layout)
     return values, promised.layout
 

@@ -109,6 +109,13 @@ class Site:
             self.layouts[key] = found
         return found
 
+    def ask_again(self) -> None:
+        """Forget what was concluded from the statics: an object among them may have changed."""
+        self.layouts.clear()
+        self.promises.clear()
+        for routine in self.routines.values():
+            getattr(routine, "patterns", {}).clear()
+
     def learn(self, arrays: Sequence[Array], returned: Any) -> Layout:
         """Remember what the function returned for such arguments."""
         leaves, structure = tree.flatten(returned)

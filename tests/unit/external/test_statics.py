@@ -100,6 +100,35 @@ def test_an_object_is_seen_as_it_is_now():
     assert f(X, grid).tolist() == (3 * X).tolist()
 
 
+@pytest.mark.parametrize("output", [None, lambda x, grid: x.replace(shape=(grid.size,))])
+def test_an_object_says_anew_what_is_returned(output):
+    class Grid:
+        size = 3
+
+    grid = Grid()
+    f = pb.external(lambda x, grid: np.full(grid.size, x.sum()), output=output)
+    assert f(X, grid).shape == (3,)
+    grid.size = 5
+    assert f(X, grid).shape == (5,)
+    assert f(tf.constant(X), grid).shape == (5,)
+
+
+def test_an_object_says_anew_where_zeros_are():
+    class Order:
+        columns = (0, 1, 2)
+
+    order = Order()
+    f = pb.external(
+        lambda x, order: x[list(order.columns)] ** 2,
+        output=lambda x: x,
+        gradient="central",
+        sparsity=lambda x, order: np.eye(3)[list(order.columns)],
+    )
+    assert vjp("tensorflow", lambda x: f(x, order)[0], X)[1][0].round(6).tolist() == [0, 0, 0]
+    order.columns = (2, 1, 0)
+    np.testing.assert_allclose(vjp("tensorflow", lambda x: f(x, order)[0], X)[1][0], [0, 0, 4], atol=1e-6)
+
+
 def test_a_list_that_changed_is_another_static():
     f = pb.external(lambda x, powers: sum(x**p for p in powers), output=lambda x: x, cache=4)
     powers = [1]

@@ -28,13 +28,8 @@ def apply(operation: Operation, tensors: list[Any], below: bool = False) -> list
     if not torch.is_grad_enabled():  # nobody differentiates: keep nothing
         return (captures.below(operation, tensors) if below else operation.forward(tensors))[0]
     ran = None
-    if (
-        type(operation) is Call
-        and operation.flat
-        and not below
-        and (opened := short.opened(operation)) is not None
-    ):
-        done, ran = short.apply(operation, tensors, opened)
+    if type(operation) is Call and operation.flat and not below:
+        done, ran = short.apply(operation, tensors)
         if done is not None:
             return done
     recorded = _Recorded(operation, len(tensors))

@@ -23,40 +23,47 @@ from pullback.hosts.torch.nodes import Record, named_nodes
 _TENSOR, _PARAMETER = torch.Tensor, torch.nn.Parameter
 _FLOATING = frozenset((torch.float16, torch.bfloat16, torch.float32, torch.float64))
 _CONSTANTS = frozenset((int, float, bool, str, type(None)))
-_OPENED = "what PyTorch's short way needs to know"
-_is_grad_enabled = torch.is_grad_enabled
+_OPEN = "what PyTorch's short way needs to know"
+_is_grad_enabled, _autocasting = torch.is_grad_enabled, surroundings.autocasting
 
 
-def opened(call: Call) -> tuple[Any, Record, set[int]] | None:
-    """Give what records a call whose body is known to draw no random numbers and to reach no tensor."""
-    memo = call.rule.memo
-    found = memo.get(_OPENED)
-    if found is None:
-        known = heard.of(call)
-        if known is None:
-            return None  # nobody has listened yet
-        found = memo[_OPENED] = known, node_of(call), set(map(id, call.rule.function.__closure__ or ()))
-    return found if found[0].quiet else None
+class _Open:
+    """What is known of a rule that may take the short way."""
+
+    __slots__ = ("around", "code", "heard", "record")
+
+    def __init__(self, call: Call, known: heard.Heard) -> None:
+        self.heard = known
+        self.record: Record = node_of(call)
+        self.around = set(map(id, call.rule.function.__closure__ or ()))  # cells that outlive a call
+        self.code: Any = None  # of a `grad` that is known to take one cotangent
 
 
-def apply(call: Call, tensors: Sequence[Any], opened: Any) -> tuple[list[Any] | None, Any]:
-    """Run a call and record it: its output; or None, and what the body was given and has returned."""
+def apply(call: Call, tensors: Sequence[Any]) -> tuple[list[Any] | None, Any]:
+    """Run a call and record it: its output; or None, and what a body that was run was given and returned."""
+    rule = call.rule
+    known = rule.memo.get(_OPEN)
+    if known is None:
+        listened = heard.of(call)
+        if listened is None:
+            return None, None
+        known = rule.memo[_OPEN] = _Open(call, listened)
+    if not known.heard.quiet:  # it draws random numbers, or reaches tensors
+        return None, None
+    given = list(tensors)
     moving = False
-    given: list[Any] = []
-    for tensor in tensors:
+    for place, tensor in enumerate(tensors):
         if tensor.requires_grad:
             moving = True
-            for known, cut in zip(tensors, given):  # one that stands twice is one for the body too
-                if known is tensor:
-                    tensor = cut
-                    break
-            else:
-                tensor = tensor.detach()
-        given.append(tensor)
+            given[place] = tensor.detach()
+            if place:  # one that stands twice is one for the body too
+                for i in range(place):
+                    if tensors[i] is tensor:
+                        given[place] = given[i]
     try:
-        result = call.rule.body(*given)
+        result = rule.body(*given)
     except RuntimeError as error:
-        run.explain(error, call.rule.where)
+        run.explain(error, rule.where)
         raise
     if type(result) is not tuple or len(result) != 2:
         return None, (given, result)
@@ -65,15 +72,20 @@ def apply(call: Call, tensors: Sequence[Any], opened: Any) -> tuple[list[Any] | 
         type(output) is not _TENSOR
         or output.dtype not in _FLOATING
         or output.requires_grad
-        or not contract.takes_one(grad)
-        or surroundings.autocasting()
+        or type(grad) is not FunctionType
+        or _autocasting()
     ):
         return None, (given, result)
+    code = grad.__code__
+    if code is not known.code:
+        if not contract.takes_one(grad):
+            return None, (given, result)
+        known.code = code
     closure = grad.__closure__
     if closure is None or grad.__kwdefaults__ is not None:
         return None, (given, result)
-    _, record, around = opened
-    met, saved = list(given), list(tensors)
+    count = len(given)
+    met = given.copy()
     recipe: list[Any] = []
     holders = 3  # of the output, if nobody keeps it: the pair, a name here, and the question
     for cell in closure:
@@ -83,50 +95,49 @@ def apply(call: Call, tensors: Sequence[Any], opened: Any) -> tuple[list[Any] | 
             return None, (given, result)
         kind = type(content)
         if kind is _TENSOR or kind is _PARAMETER:
-            for place, known in enumerate(met):
-                if known is content:
+            for place, other in enumerate(met):
+                if other is content:
                     recipe.append(place)
                     break
             else:
-                if content.requires_grad or id(cell) in around:  # captured, or not of this call
+                if content.requires_grad or id(cell) in known.around:  # captured, or not of this call
                     return None, (given, result)
-                recipe.append(len(saved))
+                recipe.append(len(met))
                 met.append(content)
-                saved.append(content)
                 if content is output:
-                    holders = 6  # the cell, and the lists
+                    holders = 5  # the cell, and the list
         elif kind in _CONSTANTS:
             recipe.append(cell)
         else:
             return None, (given, result)
-    content = known = None
+    content = other = None
     if sys.getrefcount(output) > holders:
         return None, (given, result)
     call.output_tree, call.statics, call.tensors = None, contract.ONE, ()
     if not moving:
         return [output], None
-    made = (grad.__code__, grad.__globals__, grad.__name__, grad.__defaults__)
-    del met
-    return [record((call, recipe, made), [output], saved, *tensors)], None
+    met[:count] = tensors
+    record = (call, recipe, code, grad.__globals__, grad.__name__, grad.__defaults__)
+    return [known.record([record, met, output], *tensors)], None
 
 
 class ShortNode(torch.autograd.Function):
     """The node of one call in the graph."""
 
     @staticmethod
-    def forward(ctx: Any, record: Any, outputs: list[Any], saved: list[Any], *inputs: Any) -> Any:
-        ctx.record = record
+    def forward(ctx: Any, given: list[Any], *inputs: Any) -> Any:
+        ctx.record, saved, output = given
         ctx.save_for_backward(*saved)
-        return outputs[0]
+        return output
 
     @staticmethod
     def backward(ctx: Any, cotangent: Any) -> Any:
-        call, recipe, (code, space, name, defaults) = ctx.record
+        call, recipe, code, space, name, defaults = ctx.record
         saved = ctx.saved_tensors
         cells = [CellType(saved[part]) if type(part) is int else part for part in recipe]
         grad = FunctionType(code, space, name, defaults, tuple(cells))
-        if _is_grad_enabled() or surroundings.autocasting():
-            return None, None, None, *_unusual(call, saved, grad, cotangent)
+        if _is_grad_enabled() or _autocasting():
+            return None, *_unusual(call, saved, grad, cotangent)
         try:
             returned = grad(cotangent)
         except RuntimeError as error:
@@ -142,9 +153,8 @@ class ShortNode(torch.autograd.Function):
                 ):
                     break
             else:
-                return None, None, None, *given
-        settled = contract.settle(returned, call, saved[: call.count], (), grad)
-        return None, None, None, *settled.inputs
+                return None, *given
+        return None, *contract.settle(returned, call, saved[: call.count], (), grad).inputs
 
 
 def _unusual(call: Call, saved: Sequence[Any], grad: Any, cotangent: Any) -> list[Any]:
