@@ -65,7 +65,7 @@ def read(whole: Whole, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         inputs += reader(codes, _equal, _same, len, list, hasattr)
     given = [0 if place else value for place, value in zip(places, args)]
     named = {name: 0 if place else kwargs[name] for place, name in zip(places[len(args) :], kwargs)}
-    result = taken.call(places, given, named, inputs)
+    result = None if taken.refused else taken.call(places, given, named, inputs)
     return taken.eager(*args, **kwargs) if taken.failed() else result
 
 

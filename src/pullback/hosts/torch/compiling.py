@@ -18,7 +18,8 @@ import torch._dynamo
 from torch.fx.node import base_types
 from torch.utils._pytree import SUPPORTED_NODES, register_pytree_node
 
-from pullback.errors import PullbackError
+from pullback.errors import HostError, PullbackError
+from pullback.hosts.torch.export import exporting
 from pullback.hosts.torch.reached import Reached
 from pullback.hosts.torch.twins import Twins
 from pullback.replace.finite import Counter
@@ -35,15 +36,19 @@ class Taken:
         self.where = rule.where if isinstance(rule, Rule) else function.__name__
         self._function = function
         self._codes = [_held(code) for code in codes if not isinstance(code, torch.nn.Module)]
+        self._exported = exporting()
         self._asked = True  # by Dynamo: what does the call give?
         self._error: Exception | None = None
         self.readers: list[FunctionType] = []
         try:
             reached = Reached(function, codes, self.where)
+            if self._exported and any(isinstance(v, torch.nn.Module) for v in [*codes, *reached.inputs]):
+                raise self._no_place("a module that it takes or reads")
             self.readers = [_reader(*text) for text in reached.texts if any(text[1:])]
         except PullbackError as error:
             self._error = error
-        self.call = _mark(self._run)
+        self.refused = self._error is not None
+        self.call = (torch._dynamo.allow_in_graph if self._exported else _mark)(_plain(self._run))
         self.failed = _constant(self._failed)
 
     @property
@@ -70,7 +75,11 @@ class Taken:
         if not self._asked:
             return self._ran(places, args, kwargs, inputs)
         try:
-            return self._ran(places, args, kwargs, inputs)
+            result = self._ran(places, args, kwargs, inputs)
+            results = result if isinstance(result, (tuple, list)) else [result]
+            if self._exported and not all(map(torch.is_tensor, results)):
+                raise self._no_place(f"a {type(result).__name__} that it returns")
+            return result
         except Exception as error:  # Dynamo would say no more than that there was one
             self._error = error
             return []
@@ -85,6 +94,16 @@ class Taken:
             twins = Twins(Reached(function, [*codes, *modules], self.where), inputs)
             given, function = [twins.of(value) for value in given], twins.of(function)
         return function(*given[: len(args)], **dict(zip(kwargs, given[len(args) :])))
+
+    def _no_place(self, found: str) -> HostError:
+        error: HostError = HostError.about(
+            self.where,
+            found=f"{found}, in a strict export",
+            expected="tensors and numbers in, tensors out",
+            why="PyTorch has no place in such a graph for anything else",
+            fix="torch.export.export(model, args, strict=False)",
+        )
+        return error
 
     def _failed(self) -> bool:
         """Tell whether the call has failed, and say why to whoever wants a single graph."""
@@ -119,6 +138,15 @@ def _held(value: Any) -> Callable[[], Any]:
         return _GONE if found is None else found
 
     return get
+
+
+def _plain(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a method as a function: PyTorch marks nothing else."""
+
+    def rule(*args: Any) -> Any:
+        return method(*args)
+
+    return rule
 
 
 def _constant(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -17,7 +17,7 @@ from torch.autograd import forward_ad
 
 from pullback.call import Call
 from pullback.hosts.base import Operation, Pullback
-from pullback.hosts.torch import captures, forward, heard, orders, short, surroundings
+from pullback.hosts.torch import captures, export, forward, heard, levels, orders, short, surroundings
 from pullback.hosts.torch.outputs import apart, fresh, mark_rigid
 from pullback.hosts.torch.residuals import Kept
 
@@ -60,6 +60,8 @@ def apply_pushing(operation: Operation, tensors: list[Any]) -> list[Any]:
 
 def _run(operation: Operation, tensors: list[Any]) -> tuple[list[Any], Pullback, list[Any], Any]:
     """Run the body unrecorded: its outputs, its pullback, what it was given or captured, the random state."""
+    if levels.traced():
+        export.warn(operation)
     known = heard.of(operation)
     state = surroundings.states() if known is None or known.random else None
     enabled = torch.is_grad_enabled()

@@ -75,6 +75,11 @@ class Reached:
             if (len(self.names), len(self._asked)) == known:
                 break
 
+    @property
+    def inputs(self) -> list[Any]:
+        """List the modules that are handed over; None stands for a tensor."""
+        return [place.value for place in self.places if place.index is not None]
+
     # ── functions ────────────────────────────────────────────────────────────────────────────────────────
 
     def _reader(self, function: FunctionType | None) -> tuple[list[str], list[str]]:

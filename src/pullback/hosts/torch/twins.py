@@ -33,7 +33,7 @@ class Twins:
             self._places.setdefault(id(place.holder), []).append(place)
         self._made: dict[int, Any] = {}
         self._leads = _leading(reached.places)
-        for module in (place.value for place in reached.places if place.index is not None):
+        for module in reached.inputs:
             if module is not None:
                 self.module(module)
 
