@@ -21,17 +21,20 @@ class Whole:
 
     def __init__(self) -> None:
         self.function: Function | None = None
-        self.calls: list[Function] = []
-        self.codes: list[tuple[Any, ...]] = []  # the functions among the arguments, one tuple per call
+        self._count = 0
 
-        def prepare(*codes: Any) -> int:
-            for i, known in enumerate(self.codes):
-                if len(known) == len(codes) and all(a is b for a, b in zip(known, codes)):
-                    return i
-            made = import_module("pullback.hosts.torch.compiling").marked(self.function, codes)
-            self.calls.append(made)
-            self.codes.append(codes)
-            return len(self.calls) - 1
+        def prepare(*codes: Any) -> str:
+            made = import_module("pullback.hosts.torch.compiling").Taken(self.function, codes)
+            for name in [name for name in vars(self) if name.startswith("taken_")]:
+                known = getattr(self, name)
+                if known.gone:
+                    delattr(self, name)
+                elif known.serves(made):
+                    return name
+            self._count += 1
+            name = f"taken_{self._count}"  # an attribute, and no list: PyTorch guards on the length of one
+            setattr(self, name, made)
+            return name
 
         prepare._dynamo_marked_constant = True  # type: ignore[attr-defined]
         self.prepare = prepare
@@ -51,15 +54,42 @@ being_read._dynamo_marked_constant = True  # type: ignore[attr-defined]
 
 def read(whole: Whole, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Call a rule as a whole."""
-    # A function among the arguments is part of the code that is compiled, and not of its data; so is None.
-    index = whole.prepare(*[a for a in (*args, *kwargs.values()) if _is_code(a)])
-    places = [_is_code(a) for a in (*args, *kwargs.values())]
-    given = [0 if _is_code(a) else a for a in args]
-    named = {name: 0 if _is_code(a) else a for name, a in kwargs.items()}
-    return whole.calls[index](places, given, named)
+    values = (*args, *kwargs.values())
+    # A function or object among the arguments is part of what is compiled, and not of its data.
+    modules = [value for value in values if _is_module(value)]
+    places = [not _is_module(value) and _is_code(value) for value in values]
+    codes = [value for value, place in zip(values, places) if place] + modules
+    taken = getattr(whole, whole.prepare(*codes))
+    inputs: list[Any] = []
+    for reader in taken.readers:
+        inputs += reader(codes, _equal, _same, len, list, hasattr)
+    given = [0 if place else value for place, value in zip(places, args)]
+    named = {name: 0 if place else kwargs[name] for place, name in zip(places[len(args) :], kwargs)}
+    result = None if taken.refused else taken.call(places, given, named, inputs)
+    return taken.eager(*args, **kwargs) if taken.failed() else result
+
+
+def _equal(value: Any) -> None:
+    """Have a compiler guard on a number, also where it would keep its value open."""
+    hash(value)
+
+
+def _same(value: Any) -> None:
+    """Have a compiler guard on which object this is."""
+    id(value)
 
 
 def _is_code(value: Any) -> bool:
-    if isinstance(value, (dict, list, tuple)):  # torch.compile cannot tell whether one can be called
-        return False
-    return value is None or (callable(value) and not hasattr(value, "named_parameters"))
+    return value is None or not _is_data(type(value))
+
+
+def _is_data(kind: type) -> bool:
+    found: bool = import_module("pullback.hosts.torch.compiling").is_data(kind)
+    return found
+
+
+_is_data._dynamo_marked_constant = True  # type: ignore[attr-defined]
+
+
+def _is_module(value: Any) -> bool:
+    return not isinstance(value, (dict, list, tuple)) and hasattr(value, "named_parameters")

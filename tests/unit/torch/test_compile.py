@@ -175,6 +175,81 @@ def test_a_broken_rule_says_so_while_it_is_compiled():
         torch.compile(f, backend="aot_eager", fullgraph=True)(torch.ones(3, requires_grad=True))
 
 
+class OwnError(Exception):
+    """An error of the user's."""
+
+
+def fails(x):
+    raise OwnError("no such table")
+
+
+def depends(x):
+    return (x * 2 if x.sum() > 0 else x * 3), lambda dy: dy * 5
+
+
+def captures(x):
+    return x * CAPTURED, lambda dy: dy
+
+
+def forgets(x):
+    return x * 1
+
+
+CAPTURED = torch.ones(3, requires_grad=True)
+BROKEN = {
+    "an error of the user's": (fails, OwnError, "no such table"),
+    "no `grad`": (forgets, pb.errors.MissingGradError, "the body returned a tensor alone"),
+    "a captured tensor": (captures, pb.errors.CapturedTensorError, "CAPTURED"),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_body_fails_compiled_as_it_does_in_eager_mode(name):
+    body, kind, text = BROKEN[name]
+    rule = pb.custom_gradient(body)
+    with pytest.raises(kind, match=text) as eager:
+        rule(torch.ones(3, requires_grad=True))
+    with pytest.raises(kind) as compiled:
+        torch.compile(lambda x: rule(x), backend="aot_eager")(torch.ones(3, requires_grad=True))
+    assert str(compiled.value) == str(eager.value)
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_where_a_single_graph_is_asked_for_the_refusal_names_rule_and_cause(name):
+    body, _, text = BROKEN[name]
+    rule = pb.custom_gradient(body)
+    with pytest.raises(Exception, match=text) as caught:
+        torch.compile(lambda x: rule(x), backend="aot_eager", fullgraph=True)(
+            torch.ones(3, requires_grad=True)
+        )
+    assert f"{body.__name__} (test_compile.py:" in str(caught.value)
+    assert len(str(caught.value).splitlines()) < 40
+
+
+@pytest.mark.filterwarnings("ignore:The .grad attribute")  # PyTorch, where it goes on after the rule
+def test_a_body_that_depends_on_numbers_runs_as_it_is():
+    rule = pb.custom_gradient(depends)
+    compiled = torch.compile(lambda x: rule(x) * 2, backend="aot_eager")
+    for sign in (1.0, -1.0):
+        x = (sign * torch.ones(3)).requires_grad_()
+        torch.testing.assert_close(compiled(x), 2 * rule(x))
+        assert torch.autograd.grad(compiled(x).sum(), x)[0].tolist() == [10.0] * 3
+
+
+def test_a_rule_that_failed_once_is_tried_again():
+    table = {"factor": "two"}
+
+    @pb.custom_gradient
+    def f(x):
+        return x * float(table["factor"]), lambda dy: dy
+
+    compiled = torch.compile(f, backend="aot_eager")
+    with pytest.raises(ValueError, match="two"):
+        compiled(torch.ones(3))
+    table["factor"] = "2"
+    assert compiled(torch.ones(3)).tolist() == [2.0] * 3
+
+
 COLD = """
 import pullback as pb
 import sys

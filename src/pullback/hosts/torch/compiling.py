@@ -2,35 +2,177 @@
 
 Dynamo does not look into the call. The stages after it do: they run the rule on stand-in tensors, forward and
 backward, and see nothing but the operations of the body and of `grad`. So a compiled step has no trace of
-pullback in it. Imported while something is being compiled, and not before: Dynamo is slow to load.
+pullback in it. What the rule reads beside its arguments is shown to Dynamo by readers (`reached.py`): it
+guards on that, and hands the tensors among it to the call (`twins.py`). Imported while something is being
+compiled, and not before: Dynamo is slow to load.
 """
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Sequence
+from types import CodeType, FunctionType
 from typing import Any
 
 import torch._dynamo
-from torch.utils._pytree import register_pytree_node
+from torch.fx.node import base_types
+from torch.utils._pytree import SUPPORTED_NODES, register_pytree_node
 
-from pullback.hosts.torch.modules import snapshot
+from pullback.errors import HostError, PullbackError
+from pullback.hosts.torch.export import exporting
+from pullback.hosts.torch.reached import Reached
+from pullback.hosts.torch.twins import Twins
 from pullback.replace.finite import Counter
+from pullback.rule import Rule
 
 _mark = getattr(torch._dynamo, "nonstrict_trace", torch._dynamo.allow_in_graph)
 
 
-def marked(function: Callable[..., Any], functions: Sequence[Any]) -> Callable[..., Any]:
-    """Give the function that Dynamo takes for a single call; functions among the arguments are part of it."""
+class Taken:
+    """A rule as Dynamo takes it: its readers and its call, with the functions and objects it is given."""
 
-    def rule(places: list[bool], args: list[Any], kwargs: dict[str, Any]) -> Any:
-        rest = iter(functions)
+    def __init__(self, function: Callable[..., Any], codes: Sequence[Any]) -> None:
+        rule = getattr(function, "rule", None)
+        self.where = rule.where if isinstance(rule, Rule) else function.__name__
+        self._function = function
+        self._codes = [_held(code) for code in codes if not isinstance(code, torch.nn.Module)]
+        self._exported = exporting()
+        self._asked = True  # by Dynamo: what does the call give?
+        self._error: Exception | None = None
+        self.readers: list[FunctionType] = []
+        try:
+            reached = Reached(function, codes, self.where)
+            if self._exported and any(isinstance(v, torch.nn.Module) for v in [*codes, *reached.inputs]):
+                raise self._no_place("a module that it takes or reads")
+            self.readers = [_reader(*text) for text in reached.texts if any(text[1:])]
+        except PullbackError as error:
+            self._error = error
+        self.refused = self._error is not None
+        self.call = (torch._dynamo.allow_in_graph if self._exported else _mark)(_plain(self._run))
+        self.failed = _constant(self._failed)
+
+    @property
+    def gone(self) -> bool:
+        """Tell whether an object that belongs to it lives no more."""
+        return any(code() is _GONE for code in self._codes)
+
+    def serves(self, other: Taken) -> bool:
+        """Tell whether a call can be this one again; from then on it is asked again, too."""
+        same = self._error is None and other._error is None and self._key == other._key
+        self._asked = self._asked or same
+        return same
+
+    @property
+    def _key(self) -> list[Any]:
+        cells = [[id(cell) for cell in reader.__closure__ or ()] for reader in self.readers]
+        spaces = [id(reader.__globals__) for reader in self.readers if reader.__closure__ is None]
+        return [[id(c()) for c in self._codes], [r.__code__ for r in self.readers], cells, spaces]
+
+    def _run(self, places: list[bool], args: list[Any], kwargs: dict[str, Any], inputs: list[Any]) -> Any:
+        """Run the rule: what Dynamo takes for a single call."""
+        if self._error is not None:  # there is nothing to run; PyTorch calls `eager` instead
+            return []
+        if not self._asked:
+            return self._ran(places, args, kwargs, inputs)
+        try:
+            result = self._ran(places, args, kwargs, inputs)
+            results = result if isinstance(result, (tuple, list)) else [result]
+            if self._exported and not all(map(torch.is_tensor, results)):
+                raise self._no_place(f"a {type(result).__name__} that it returns")
+            return result
+        except Exception as error:  # Dynamo would say no more than that there was one
+            self._error = error
+            return []
+
+    def _ran(self, places: list[bool], args: list[Any], kwargs: dict[str, Any], inputs: list[Any]) -> Any:
+        codes = [code() for code in self._codes]
+        rest = iter(codes)
         given = [next(rest) if place else value for place, value in zip(places, [*args, *kwargs.values()])]
-        # Stand-ins are in the places of the parameters during this call only, and `grad` runs later.
-        given = [snapshot(value) if isinstance(value, torch.nn.Module) else value for value in given]
+        function = self._function
+        modules = [value for value in given if isinstance(value, torch.nn.Module)]
+        if modules or inputs:
+            twins = Twins(Reached(function, [*codes, *modules], self.where), inputs)
+            given, function = [twins.of(value) for value in given], twins.of(function)
         return function(*given[: len(args)], **dict(zip(kwargs, given[len(args) :])))
 
-    single: Callable[..., Any] = _mark(rule)
-    return single
+    def _no_place(self, found: str) -> HostError:
+        error: HostError = HostError.about(
+            self.where,
+            found=f"{found}, in a strict export",
+            expected="tensors and numbers in, tensors out",
+            why="PyTorch has no place in such a graph for anything else",
+            fix="torch.export.export(model, args, strict=False)",
+        )
+        return error
+
+    def _failed(self) -> bool:
+        """Tell whether the call has failed, and say why to whoever wants a single graph."""
+        self._asked = False
+        if self._error is None:
+            return False
+        text = str(self._error)
+        reason = (
+            text if text.startswith(self.where) else f"{self.where}: {type(self._error).__name__}: {text}"
+        )
+        self.eager = torch._dynamo.disable(self._function, reason=reason)
+        return True
+
+
+def is_data(kind: type) -> bool:
+    """Tell whether values of a type can be handed to a compiled call: numbers, tensors, structures."""
+    return issubclass(kind, _DATA) or kind in SUPPORTED_NODES
+
+
+_DATA = (torch.Tensor, dict, list, tuple, *base_types)
+_GONE = object()
+
+
+def _held(value: Any) -> Callable[[], Any]:
+    """Hold a function; do not keep an object alive."""
+    if isinstance(value, (FunctionType, type)) or not hasattr(type(value), "__weakref__"):
+        return lambda: value
+    reference = weakref.ref(value)
+
+    def get() -> Any:
+        found = reference()
+        return _GONE if found is None else found
+
+    return get
+
+
+def _plain(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a method as a function: PyTorch marks nothing else."""
+
+    def rule(*args: Any) -> Any:
+        return method(*args)
+
+    return rule
+
+
+def _constant(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Have Dynamo run a function instead of reading it."""
+
+    def constant(*args: Any) -> Any:
+        return function(*args)
+
+    constant._dynamo_marked_constant = True  # type: ignore[attr-defined]
+    return constant
+
+
+def _reader(function: FunctionType | None, lines: list[str], inputs: list[str]) -> FunctionType:
+    """Write a function that reads what another one does, in the same cells and globals."""
+    free = function.__code__.co_freevars if function is not None else ()
+    text = "\n        ".join([*lines, f"return [{', '.join(inputs)}]"])
+    head = "def reader(pb_given, pb_equal, pb_same, pb_len, pb_list, pb_has)"
+    source = f"def outer({', '.join(free)}):\n    {head}:\n        {text}"
+    outer = next(c for c in compile(source, "<reader>", "exec").co_consts if isinstance(c, CodeType))
+    code = next(c for c in outer.co_consts if isinstance(c, CodeType))
+    if function is None:
+        return FunctionType(code, {"__builtins__": {}}, "reader")
+    cells = dict(zip(free, function.__closure__ or ()))
+    return FunctionType(
+        code, function.__globals__, "reader", None, tuple(cells[name] for name in code.co_freevars)
+    )
 
 
 register_pytree_node(Counter, lambda counter: ([counter.variable], None), lambda parts, _: Counter(*parts))

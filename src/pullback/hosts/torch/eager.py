@@ -17,7 +17,7 @@ from torch.autograd import forward_ad
 
 from pullback.call import Call
 from pullback.hosts.base import Operation
-from pullback.hosts.torch import captures, forward, heard, orders, short, surroundings
+from pullback.hosts.torch import captures, export, forward, heard, levels, orders, short, surroundings
 from pullback.hosts.torch.nodes import named_nodes
 from pullback.hosts.torch.outputs import apart, fresh, mark_rigid
 from pullback.hosts.torch.residuals import Kept
@@ -68,6 +68,8 @@ class _Recorded(Kept):
 
     def run(self, tensors: list[Any], ran: Any, below: bool) -> tuple[list[Any], list[Any]]:
         """Run the body, if it was not run already: its outputs, and what it was given or captured."""
+        if levels.traced():
+            export.warn(self.operation)
         known = heard.of(self.operation)
         state = surroundings.states() if known is None or known.random else None
         outputs, variables = captures.run(self.operation, tensors, self, ran, below)

@@ -1,12 +1,35 @@
-"""Does a function keep its gradient in an artifact of `torch.export`?"""
+"""`torch.export`: an artifact holds the operations of a body, and no gradient of anybody's.
+
+PyTorch drops the backward of a `torch.autograd.Function` in the same way. So there is a word about it, once
+for each rule, and the checker looks whether a function keeps its gradient.
+"""
 
 from __future__ import annotations
 
 import io
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
+
+from pullback.errors import HostError
+from pullback.hosts.base import Operation
+
+exporting: Callable[[], bool] = getattr(torch.compiler, "is_exporting", bool)
+
+
+def warn(operation: Operation) -> None:
+    """Say that the gradient of a rule stays behind, if it is being exported."""
+    if exporting():
+        text = HostError.about(
+            operation.where,
+            found="torch.export keeps what it computes, and not its gradient",
+            expected="a model that is not trained after it is exported",
+            why="through what is exported no gradient flows to the inputs of the rule",
+            fix="train the model first; export it under torch.no_grad() to say that this is meant",
+        )
+        warnings.warn(str(text), stacklevel=2)
 
 
 class _Module(torch.nn.Module):
@@ -23,7 +46,9 @@ class _Module(torch.nn.Module):
 def survives_export(run: Callable[..., Any], vjp: Callable[..., Any], sources: Sequence[Any]) -> bool:
     """Save a function, load it again, and compare outputs and gradients."""
     try:
-        exported = torch.export.export(_Module(run), tuple(sources), strict=False)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the answer says it
+            exported = torch.export.export(_Module(run), tuple(sources), strict=False)
         file = io.BytesIO()
         torch.export.save(exported, file)
         file.seek(0)

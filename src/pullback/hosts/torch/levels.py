@@ -59,7 +59,24 @@ def batch(tensor: Any, level: int) -> Any:
     return _functorch._add_batch_dim(tensor, 0, level)
 
 
+def functional(tensors: list[Any], level: int) -> list[Any]:
+    """Put the wrapping of `functionalize` on."""
+    return [_functorch._wrap_functional_tensor(tensor, level) for tensor in tensors]
+
+
+def bare(tensors: list[Any]) -> list[Any]:
+    """Take the wrapping of `functionalize` off; changes in place that are still to come are made first."""
+    found = []
+    for tensor in tensors:
+        if torch._is_functional_tensor(tensor):
+            torch._sync(tensor)
+            tensor = _functorch._unwrap_functional_tensor(tensor, False)
+        found.append(tensor)
+    return found
+
+
 GRAD, JVP, VMAP = TransformType.Grad, TransformType.Jvp, TransformType.Vmap
+FUNCTIONALIZE = TransformType.Functionalize
 
 
 def pushing() -> bool:

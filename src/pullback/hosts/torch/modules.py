@@ -53,13 +53,14 @@ def _with(module: torch.nn.Module, tensors: dict[int, Any]) -> torch.nn.Module:
 
 
 def snapshot(module: torch.nn.Module) -> torch.nn.Module:
-    """Copy a module and those inside it, with the parameters that they have now."""
+    """Copy a module and those inside it, with the parameters and buffers that they have now."""
     made: dict[int, torch.nn.Module] = {}
 
     def copied(part: Any) -> Any:
         if part is not None and id(part) not in made:
             made[id(part)] = twin = copy.copy(part)
             twin.__dict__["_parameters"] = dict(part._parameters)
+            twin.__dict__["_buffers"] = dict(part._buffers)
             twin.__dict__["_modules"] = {name: copied(child) for name, child in part._modules.items()}
             for name, value in part.__dict__.items():
                 if type(value) is list and any(isinstance(item, torch.Tensor) for item in value):

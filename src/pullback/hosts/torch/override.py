@@ -19,6 +19,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from pullback.hosts.base import Cotangents, Derived, Pullback, filled
+from pullback.hosts.reading import Whole, being_read, read
 from pullback.hosts.torch import kinds
 from pullback.replace.function import name_of
 from pullback.replace.with_gradient import pulled, with_gradient
@@ -245,13 +246,20 @@ class Overridden:
         self.original = function
         self.replaced: dict[str, int] = {}
         self.__name__ = str(getattr(function, "__name__", type(function).__name__))
-        self._overriding = overriding
         overriding()  # a kind that is none is refused here
 
+        def run(*args: Any, **kwargs: Any) -> Any:
+            context = overriding()
+            with context:
+                outputs = function(*args, **kwargs)
+            self.replaced = dict(context.replaced)
+            context.check(self.replaced, list(context.seen), self.__name__)
+            return outputs
+
+        run.__name__ = self.__name__
+        self._run = run
+        self._whole = Whole()
+        self._whole.function = run
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        context = self._overriding()
-        with context:
-            outputs = self.original(*args, **kwargs)
-        self.replaced = dict(context.replaced)
-        context.check(self.replaced, list(context.seen), self.__name__)
-        return outputs
+        return read(self._whole, args, kwargs) if being_read() else self._run(*args, **kwargs)

@@ -38,6 +38,11 @@ def apply(operation: Operation, tensors: list[Any]) -> list[Any]:
         with transform.lower():
             outputs = apply(Batched(operation, transform.randomness()), batches)
         return [levels.batch(output, level) for output in outputs]
+    if kind == levels.FUNCTIONALIZE:
+        level, tensors = transform.level(), levels.bare(tensors)
+        with transform.lower():
+            outputs = apply(operation, tensors)
+        return levels.functional(outputs, level)
     tensors = levels.lift(transform, tensors)
     if kind == levels.JVP:
         return _pushed(operation, tensors, transform)
