@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from pullback import hosts
 from pullback.errors import CotangentDtypeError, CotangentShapeError
 from pullback.hosts import Role
-from pullback.hosts.base import Host, Spec, Tensor, broadcast_axes, show_shape
+from pullback.hosts.base import Host, Spec, Tensor, Traces, broadcast_axes, show_shape
 
 
 def conform(cotangent: Any, like: Tensor, host: Host, where: str, what: str) -> Tensor:
@@ -23,7 +23,12 @@ def conform(cotangent: Any, like: Tensor, host: Host, where: str, what: str) -> 
     have = want._replace(shape=()) if isinstance(cotangent, (int, float)) else host.spec(cotangent)
     _check_dtype(have, want, where, what)
     _check_shape(have, want, where, what)
-    return host.conform(cotangent, like)
+    conformed = host.conform(cotangent, like)
+    if _known(have.shape) and _known(want.shape):
+        return conformed
+    return cast(Traces, host).require_shape(
+        conformed, like, _said_later(where, what), f"{where.split()[0]} cotangent of {what.split('`')[1]}"
+    )
 
 
 def _check_dtype(have: Spec, want: Spec, where: str, what: str) -> None:
@@ -67,6 +72,23 @@ def _check_shape(have: Spec, want: Spec, where: str, what: str) -> None:
         expected=f"shape {show_shape(want.shape)}: a cotangent has its input's shape",
         why=why,
         fix=fix,
+    )
+
+
+def _known(shape: tuple[int | None, ...] | None) -> bool:
+    return shape is not None and None not in shape
+
+
+def _said_later(where: str, what: str) -> str:
+    """Say what will be wrong, if the shapes turn out to differ when the program runs."""
+    name = what.split("`")[1]
+    return str(
+        CotangentShapeError.about(
+            where,
+            found=f"`grad` returned another shape for {what} than the shape of `{name}`",
+            expected="a cotangent has its input's shape",
+            fix=f"return pb.unbroadcast(d{name}, like={name}), if `{name}` was broadcast",
+        )
     )
 
 
