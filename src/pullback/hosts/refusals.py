@@ -40,6 +40,30 @@ def random_body(operation: Operation, instead: str = "") -> SecondOrderError:
     return error
 
 
+def run_again(operation: Operation, does: str) -> SecondOrderError:
+    """Say that a body cannot be run again, because of something that it does."""
+    error: SecondOrderError = SecondOrderError.about(
+        operation.where,
+        found=f"the body {does}, and a higher derivative runs it again",
+        expected="a body that can be run twice as if it were run once",
+        fix="do that outside of the rule",
+    )
+    return error
+
+
+def changed_since(operation: Operation) -> SecondOrderError:
+    """Say that a body which was run again did not keep what it had kept at first."""
+    error: SecondOrderError = SecondOrderError.about(
+        operation.where,
+        found="the body was run again for a higher derivative, and kept other values for `grad`",
+        expected="the same values in both runs",
+        why="something that the body reads was changed after the first run, "
+        "and the derivative would be that of another function",
+        fix="pass what changes as an argument, or differentiate before it is changed",
+    )
+    return error
+
+
 def forward_mode(operation: Operation, found: str) -> ForwardModeError:
     """Say that there is no forward mode, and what was found of the pullback."""
     error: ForwardModeError = ForwardModeError.about(
