@@ -27,7 +27,7 @@ def conform(cotangent: Any, like: Tensor, host: Host, where: str, what: str) -> 
     if _known(have.shape) and _known(want.shape):
         return conformed
     return cast(Traces, host).require_shape(
-        conformed, like, _said_later(where, what), f"{where.split()[0]} cotangent of {what.split('`')[1]}"
+        conformed, like, _said_later(where, what), f"cotangent of {what.split('`')[1]} of {where.split()[0]}"
     )
 
 

@@ -151,7 +151,7 @@ class TensorFlowHost:
         with tf.control_dependencies([tf.debugging.Assert(same, [text, "found", found, "expected", wanted])]):
             # XLA drops assertions: there the shape becomes an impossible one, and the error names the node
             shape = tf.where(same, wanted, tf.fill(tf.shape(wanted), -2))
-            shaped = tf.reshape(cotangent, shape, name=re.sub(r"\W+", "_", label))
+            shaped = tf.reshape(cotangent, shape, name=re.sub(r"[^A-Za-z0-9]+", "_", label))
         shaped.set_shape(like.shape)
         return shaped
 
