@@ -1,13 +1,14 @@
-"""Bytes that a tape keeps for a body of 16 operations, each measured in a fresh process.
+"""Memory of a body of 16 operations, each number measured in a fresh process.
 
-The body keeps only its input for `grad`. `tf.custom_gradient` lets the tape record the body, so all 16
-intermediates stay; pullback records one operation. On PyTorch: the peak of the first call of a rule, which is
-listened to, beside that of the second.
+What a tape keeps: the body keeps only its input for `grad`. `tf.custom_gradient` lets the tape record the
+body, so all 16 intermediates stay; pullback records one operation. And the peak of the first call of a rule
+against that of the second: nothing that a first call does may need memory of its own.
 """
 
 from __future__ import annotations
 
 import os
+import resource
 import subprocess
 import sys
 
@@ -53,6 +54,42 @@ def measure(way: str) -> int:
     grown = resident() - before
     del kept, unrecorded
     return grown
+
+
+def tensorflow_peak(call: int) -> int:
+    """Run in a process of its own: how far one call of a rule, its first or its second, raises the peak."""
+    os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+    import tensorflow as tf
+
+    import pullback as pb
+
+    def chain(x):
+        y = x
+        for _ in range(16):
+            y = tf.sin(y)
+
+        def grad(dy):
+            return dy * tf.cos(x)
+
+        return y, grad
+
+    def step(rule, x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = rule(x)
+        return tape.gradient(y, x)
+
+    small = tf.ones([16])
+    step(
+        pb.custom_gradient(lambda x: (tf.sin(x), lambda dy: dy * tf.cos(x))), small
+    )  # set up what any rule needs
+    rule = pb.custom_gradient(chain)
+    if call == 2:
+        step(rule, small)
+    x = tf.ones([MIB * 2**18])
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    step(rule, x)
+    return (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024
 
 
 def in_a_process(way: str) -> int:
@@ -138,10 +175,21 @@ def torch_results() -> list[tuple[str, float, float]]:
 if __name__ == "__main__":
     if sys.argv[1:2] == ["torch"]:
         print(*torch_peaks(sys.argv[2]))
+    elif len(sys.argv) > 1 and sys.argv[1].startswith("tensorflow call "):
+        print(tensorflow_peak(int(sys.argv[1].split()[-1])))
     elif len(sys.argv) > 1:
         print(measure(sys.argv[1]))
     else:
         native, ours = in_a_process("native"), in_a_process("pullback")
         print(f"kept for 16 operations on {MIB} MiB: tf.custom_gradient {native / 2**20:.0f} MiB, ", end="")
         print(f"pullback {ours / 2**20:.0f} MiB")
-        judge([("bytes kept by the tape / native's", ours / native, 0.15), *torch_results()])
+        first, second = in_a_process("tensorflow call 1"), in_a_process("tensorflow call 2")
+        print(f"peak of a call, TensorFlow: the first {first / 2**20:.0f} MiB, ", end="")
+        print(f"the second {second / 2**20:.0f} MiB")
+        judge(
+            [
+                ("bytes kept by the tape / native's", ours / native, 0.15),
+                ("TensorFlow: peak of the first call / the second's", first / second, 1.2),
+                *torch_results(),
+            ]
+        )

@@ -8,12 +8,12 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, cast
 
 from pullback import hosts
 from pullback.errors import CotangentDtypeError, CotangentShapeError, HostError
 from pullback.hosts import Role
-from pullback.hosts.base import Host, Spec, Tensor, broadcast_axes, show_shape
+from pullback.hosts.base import Host, Spec, Tensor, Traces, broadcast_axes, show_shape
 from pullback.hosts.numpy import HOST as NUMPY
 from pullback.rule import at, source_of
 
@@ -38,7 +38,11 @@ def conform(
     have = want._replace(shape=()) if number else host.spec(cotangent)
     _check_dtype(have, want, where, what, who, optional)
     _check_shape(have, want, where, what, grad)
-    return host.conform(cotangent, like)
+    conformed = host.conform(cotangent, like)
+    if _known(have.shape) and _known(want.shape):
+        return conformed
+    label = f"cotangent of {what.split('`')[1]} of {where.split()[0]}"
+    return cast(Traces, host).require_shape(conformed, like, _said_later(where, what, grad), label)
 
 
 def require_tensor(
@@ -136,6 +140,24 @@ def _check_shape(have: Spec, want: Spec, where: str, what: str, grad: Callable[.
         expected=f"shape {show_shape(want.shape)}: a cotangent has its input's shape",
         why=why,
         fix=fix,
+    )
+
+
+def _known(shape: tuple[int | None, ...] | None) -> bool:
+    return shape is not None and None not in shape
+
+
+def _said_later(where: str, what: str, grad: Callable[..., Any]) -> str:
+    """Say what will be wrong, if the shapes turn out to differ when the program runs."""
+    name = what.split("`")[1]
+    (given,) = cotangent_names([name], grad)
+    return str(
+        CotangentShapeError.about(
+            where,
+            found=f"{shown(grad)} returned another shape for {what} than the shape of `{name}`",
+            expected="a cotangent has its input's shape",
+            fix=f"return pb.unbroadcast({given}, like={name}), if `{name}` was broadcast",
+        )
     )
 
 

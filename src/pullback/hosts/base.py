@@ -283,6 +283,16 @@ class Arrays(Protocol):
         """Add the number of places in `bad` to a counter, or say it; give the result back."""
 
 
+class Traces(Protocol):
+    """What a host offers beside the rest that traces programs whose lengths it does not know."""
+
+    def require_shape(self, cotangent: Tensor, like: Tensor, text: str, label: str) -> Tensor:
+        """Give a cotangent that has its input's shape, or is an error when it is computed.
+
+        It says the text, or where only a name can be said, the label.
+        """
+
+
 class Host(Protocol):
     """Execute operations natively in one framework."""
 

@@ -17,23 +17,29 @@ Pull = Callable[[list[Array]], "list[Array | None]"]  # cotangents in and out, i
 
 LINEAR = "linear"
 NOT_LINEAR = "not linear in its cotangents"
-_SCALES = (1e-3, 1.0, 1e3)
+CUT_OFF = "computed from its cotangents in a way that cannot be transposed (stop_gradient, or outside code)"
+SCALES = (1e-3, 1.0, 1e3)
 _TOLERANCES = {"float16": 2e-2, "bfloat16": 1e-1, "float64": 1e-9, "complex128": 1e-9}
 
 
 def measured(pull: Pull, shapes: Sequence[tuple[int, ...]], dtypes: Sequence[str]) -> str:
     """Ask a pullback at random cotangents; `dtypes` are those in which it computes."""
     rng = np.random.default_rng(20)
-    tolerance = max((_TOLERANCES.get(dtype, 1e-4) for dtype in dtypes), default=1e-4)
-    for scale in _SCALES:
+    allowed = tolerance(dtypes)
+    for scale in SCALES:
         a, b = ([_drawn(shape, rng, scale) for shape in shapes] for _ in range(2))
         mixed = [2 * x - 3 * y for x, y in zip(a, b)]
         for ga, gb, gm in zip(pull(a), pull(b), pull(mixed)):
             if ga is None or gb is None or gm is None:
                 continue
-            if not _close(2 * ga - 3 * gb, gm, tolerance, np.abs(2 * ga) + np.abs(3 * gb)):
+            if not _close(2 * ga - 3 * gb, gm, allowed, np.abs(2 * ga) + np.abs(3 * gb)):
                 return NOT_LINEAR
     return LINEAR
+
+
+def tolerance(dtypes: Sequence[str]) -> float:
+    """Say how far, relative to what is added up, rounding moves a linear pullback that computes in these."""
+    return max((_TOLERANCES.get(dtype, 1e-4) for dtype in dtypes), default=1e-4)
 
 
 def unknown(error: Exception) -> str:

@@ -41,14 +41,26 @@ def random_body(operation: Operation, instead: str = "") -> SecondOrderError:
     return error
 
 
-def changed_state(operation: Operation) -> SecondOrderError:
-    """Say that a body which is run again finds another state than at first."""
+def run_again(operation: Operation, does: str) -> SecondOrderError:
+    """Say that a body cannot be run again, because of something that it does."""
     error: SecondOrderError = SecondOrderError.about(
         operation.where,
-        found="something that the body reads was changed between the forward and the backward pass",
-        expected="the same values in both runs: a gradient that is recorded runs the body again",
-        why="the derivative would be that of another function than the gradient",
-        fix="pass it as an argument",
+        found=f"the body {does}, and a higher derivative runs it again",
+        expected="a body that can be run twice as if it were run once",
+        fix="do that outside of the rule",
+    )
+    return error
+
+
+def changed_since(operation: Operation) -> SecondOrderError:
+    """Say that a body which was run again did not keep what it had kept at first."""
+    error: SecondOrderError = SecondOrderError.about(
+        operation.where,
+        found="the body was run again for a higher derivative, and kept other values for `grad`",
+        expected="the same values in both runs",
+        why="something that the body reads was changed after the first run, "
+        "and the derivative would be that of another function",
+        fix="pass what changes as an argument, or differentiate before it is changed",
     )
     return error
 

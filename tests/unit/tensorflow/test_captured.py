@@ -109,6 +109,61 @@ def test_the_second_call_is_watched_too():
         differentiate(f, factor)
 
 
+def behind_a_helper(factor):
+    def helper(x, on):
+        return x * factor if on else x
+
+    return helper
+
+
+def behind_an_object(factor):
+    holder = Holder()
+    holder.factor = factor
+    return lambda x, on: x * holder.factor if on else x
+
+
+def behind_a_table(factor):
+    table = {"factor": factor}
+    return lambda x, on: x * table["factor"] if on else x
+
+
+def behind_a_function(factor):
+    scaled = tf.function(lambda x: x * factor)
+    return lambda x, on: scaled(x) if on else x
+
+
+@pytest.mark.parametrize("follow", ["tape", "accumulator"])
+@pytest.mark.parametrize("hide", [behind_a_helper, behind_an_object, behind_a_table, behind_a_function])
+def test_a_tensor_that_only_a_later_call_reaches_is_refused(hide, follow):
+    factor = tf.constant([3.0, 4.0])
+    reach = hide(factor)
+
+    @pb.custom_gradient
+    def f(x, on):
+        def grad(dy):
+            return dy
+
+        return reach(x, on), grad
+
+    for _ in range(3):
+        with tf.GradientTape() as tape:
+            tape.watch([X, factor])
+            y = f(X, on=False)
+        assert tape.gradient(y, X) is not None
+    following = tf.GradientTape() if follow == "tape" else tf.autodiff.ForwardAccumulator(factor, factor)
+    with following:
+        if follow == "tape":
+            following.watch(factor)
+        with pytest.raises(pb.errors.CapturedTensorError):
+            f(X, on=True)
+
+
+def test_an_attribute_is_refused_by_its_name():
+    f, factor = Holder().rule()
+    with pytest.raises(pb.errors.CapturedTensorError, match=r"the body uses `self\.factor`"):
+        differentiate(f, factor)
+
+
 def test_a_tensor_computed_from_an_argument_of_the_function_is_refused_for_a_tape_outside():
     @tf.function
     def run(x):

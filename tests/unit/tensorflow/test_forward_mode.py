@@ -128,6 +128,105 @@ def test_every_bend_is_seen(bend):
         jvp(f, X, T)
 
 
+BENT_ABOVE_TWO = {
+    "where": lambda x, dy: tf.where(x > 2, tf.clip_by_value(dy, -1.0, 1.0), dy),
+    "cond": lambda x, dy: tf.cond(
+        tf.reduce_max(x) > 2, lambda: tf.clip_by_value(dy, -1.0, 1.0), lambda: 1.0 * dy
+    ),
+    "sign": lambda x, dy: tf.where(x > 2, tf.sign(dy), dy),
+    "shift": lambda x, dy: dy + tf.nn.relu(x - 2),
+}
+
+
+@surroundings
+@pytest.mark.parametrize("kind", BENT_ABOVE_TWO)
+def test_a_pullback_that_bends_elsewhere_is_refused_there(kind, where):
+    """Every call asks at its own values; what a graph finds when it runs is an error, or NaN under XLA."""
+    bend = BENT_ABOVE_TWO[kind]
+
+    @pb.custom_gradient(differs="bent above two")
+    def f(x):
+        def grad(dy):
+            return bend(x, dy)
+
+        return x * 1.0, grad
+
+    def push(x, t):
+        return jvp(f, x, t)
+
+    traced = tf.function(lambda x: f(x))
+    run = {  # each is traced once, and run at both points
+        "eager": push,
+        "accumulator inside": tf.function(push),
+        "accumulator outside": lambda x, t: jvp(traced, x, t),
+        "XLA": tf.function(push, jit_compile=True),
+        "unknown shape": tf.function(push, input_signature=[tf.TensorSpec([None])] * 2),
+    }[where]
+    np.testing.assert_allclose(run(X, T), T, rtol=1e-6)
+    if where == "XLA":
+        assert np.isnan(run(X + 2, T)).all()
+        return
+    refusals = pb.errors.ForwardModeError if where == "eager" else tf.errors.InvalidArgumentError
+    with pytest.raises(refusals, match="the pullback is not linear in its cotangents"):
+        run(X + 2, T)
+    np.testing.assert_allclose(run(X, T), T, rtol=1e-6)
+
+
+UNUSUAL = {
+    "a branch": lambda x, dy: tf.cond(x[0] > 0, lambda: 2 * dy, lambda: 3 * dy),
+    "a loop": lambda x, dy: tf.map_fn(lambda d: 2 * d, dy),
+    "a function": lambda x, dy: tf.function(lambda d: 2 * d)(dy),
+}
+
+
+@surroundings
+@pytest.mark.parametrize("kind", UNUSUAL)
+def test_a_linear_pullback_of_operations_that_prove_nothing_is_transposed(kind, where):
+    @pb.custom_gradient
+    def f(x):
+        def grad(dy):
+            return UNUSUAL[kind](x, dy)
+
+        return 2 * x, grad
+
+    np.testing.assert_allclose(SURROUNDINGS[where](f, X, T), 2 * T, rtol=1e-6)
+
+
+def test_a_proof_does_not_run_the_pullback_again():
+    runs = []
+    mask = tf.constant([True, False, True])
+
+    @pb.custom_gradient
+    def f(x, w):
+        def grad(dy):
+            runs.append(1)
+            kept = tf.where(mask, dy / w, 0.0) + tf.zeros([3])
+            return tf.reverse(kept, [0]), tf.reduce_sum(tf.stack([dy, -dy]), 0) * x
+
+        return x * w, grad
+
+    w = X + 2
+    with tf.autodiff.ForwardAccumulator([X, w], [T, T]) as accumulator:
+        y = f(X, w)
+    np.testing.assert_allclose(accumulator.jvp(y), tf.where(mask, tf.reverse(T, [0]) / w, 0.0), rtol=1e-6)
+    assert len(runs) == 1
+
+
+@pytest.mark.parametrize(
+    "cut", [tf.stop_gradient, lambda dy: tf.constant(dy.numpy())], ids=["stopped", "through NumPy"]
+)
+def test_a_pullback_that_cannot_be_transposed_is_refused(cut):
+    @pb.custom_gradient
+    def f(x):
+        def grad(dy):
+            return 2 * cut(dy)
+
+        return 2 * x, grad
+
+    with pytest.raises(pb.errors.ForwardModeError, match="cannot be transposed"):
+        jvp(f, X, T)
+
+
 def test_a_static_argument_may_decide_on_linearity():
     @pb.custom_gradient(differs="clipped when asked")
     def f(x, limit=None):

@@ -249,3 +249,191 @@ def test_the_body_runs_once_for_a_first_derivative():
 def test_unwatched_calls_keep_nothing(wrap):
     """The value is right when nobody differentiates."""
     np.testing.assert_allclose(wrap(softplus)(X), tf.math.softplus(X), rtol=1e-10)
+
+
+# ── state between the runs ───────────────────────────────────────────────────────────────────────────────
+
+
+class Box:
+    def __init__(self, scale):
+        self.scale = scale
+
+
+RESIDUALS = {
+    "a tensor": (lambda v: v * 1.0, lambda kept: kept),
+    "a nest": (lambda v: [({"s": v * 1.0}, None)], lambda kept: kept[0][0]["s"]),
+    "an object": (lambda v: Box(v * 1.0), lambda kept: kept.scale),
+    "a number": (lambda v: float(v), lambda kept: kept),
+    "an array": (lambda v: v.numpy(), lambda kept: kept),
+    "a function": (lambda v: (lambda s: lambda: s)(v * 1.0), lambda kept: kept()),
+}
+
+
+@pytest.mark.parametrize("kind", RESIDUALS)
+def test_a_variable_that_was_changed_since_is_refused_in_a_higher_order(kind):
+    keep, get = RESIDUALS[kind]
+    scale = tf.Variable(2.0, trainable=False, dtype=tf.float64)
+
+    @pb.custom_gradient
+    def f(x):
+        kept = keep(scale)
+
+        def grad(dy):
+            return dy * get(kept) * 2 * x
+
+        return scale * x * x, grad
+
+    def twice(between):
+        with tf.GradientTape() as outer:
+            outer.watch(X)
+            with tf.GradientTape() as inner:
+                inner.watch(X)
+                y = f(X)
+            between()
+            dx = inner.gradient(y, X)
+        return dx, outer.gradient(dx, X)
+
+    dx, ddx = twice(lambda: None)
+    np.testing.assert_allclose(dx, 4 * X)
+    np.testing.assert_allclose(ddx, [4.0] * 3)
+    with pytest.raises(pb.errors.SecondOrderError, match="kept other values for `grad`"):
+        twice(lambda: scale.assign(10.0))
+
+
+def test_an_attribute_that_the_body_sets_anew_is_looked_at_too():
+    scale = tf.Variable(2.0, trainable=False, dtype=tf.float64)
+
+    class Layer:
+        @pb.custom_gradient
+        def call(self, x):
+            self.kept = scale * 2 * x
+
+            def grad(dy):
+                return dy * self.kept
+
+            return scale * x * x, grad
+
+    layer = Layer()
+    with tf.GradientTape() as outer:
+        outer.watch(X)
+        with tf.GradientTape() as inner:
+            inner.watch(X)
+            y = layer.call(X)
+        scale.assign(10.0)
+        with pytest.raises(pb.errors.SecondOrderError, match="kept other values for `grad`"):
+            inner.gradient(y, X)
+
+
+def test_a_first_derivative_that_is_recorded_has_the_value_of_one_that_is_not():
+    """What two runs keep may differ by rounding: the value is that of the first."""
+    shift = [0.0, 1e-10, 0.0, 1e-10]
+
+    @pb.custom_gradient
+    def f(x):
+        kept = 2 * x + shift.pop(0)
+
+        def grad(dy):
+            return dy * kept
+
+        return x * x, grad
+
+    def first(watched):
+        with tf.GradientTape() as outer:
+            outer.watch(watched)
+            with tf.GradientTape() as inner:
+                inner.watch(X)
+                y = f(X)
+            dx = inner.gradient(y, X)
+        return dx, outer.gradient(dx, X)
+
+    dx, ddx = first([X])
+    np.testing.assert_array_equal(dx, 2 * X)
+    np.testing.assert_allclose(ddx, [2.0] * 3)
+
+
+@pytest.mark.parametrize("how", ["assign_add", "a function", "a Keras layer"])
+def test_a_variable_that_the_body_changes_is_changed_once(how):
+    import keras
+
+    steps = tf.Variable(0.0, trainable=False)
+    norm = keras.layers.BatchNormalization(dtype="float64", center=False, scale=False)
+    norm(X[:, None])
+    counted = tf.function(lambda: steps.assign_add(1.0))
+
+    @pb.custom_gradient
+    def f(x):
+        if how == "a Keras layer":
+            norm(x[:, None], training=True)
+        else:
+            steps.assign_add(1.0) if how == "assign_add" else counted()
+
+        def grad(dy):
+            return dy * 2 * x
+
+        return x * x, grad
+
+    state = norm.moving_variance.value if how == "a Keras layer" else steps
+    nth(f, X, 1)
+    once = state.numpy()
+    assert once != (1.0 if how == "a Keras layer" else 0.0)
+    state.assign(tf.ones_like(state) if how == "a Keras layer" else tf.zeros_like(state))
+    np.testing.assert_allclose(nth(f, X, 2), [2.0] * 3)
+    np.testing.assert_array_equal(state, once)
+    state.assign(tf.ones_like(state) if how == "a Keras layer" else tf.zeros_like(state))
+    with tf.autodiff.ForwardAccumulator(X, X):
+        f(X)
+    np.testing.assert_array_equal(state, once)
+
+
+@pytest.mark.parametrize("draw", ["a generator", "categorical", "a function"])
+def test_every_draw_of_random_numbers_is_heard(draw):
+    generator = tf.random.Generator.from_seed(1)
+    function = tf.function(lambda: tf.random.uniform([3], dtype=tf.float64))
+    drawn = {
+        "a generator": lambda: generator.uniform([3], dtype=tf.float64),
+        "categorical": lambda: tf.cast(tf.random.categorical(tf.zeros([1, 9]), 3)[0], tf.float64),
+        "a function": function,
+    }[draw]
+
+    @pb.custom_gradient
+    def noisy(x):
+        noise = drawn()
+
+        def grad(dy):
+            return dy * noise
+
+        return x * noise, grad
+
+    for _ in range(2):
+        assert nth(noisy, X, 1) is not None
+        with pytest.raises(pb.errors.SecondOrderError, match="draws random numbers"):
+            nth(noisy, X, 2)
+
+
+@pytest.mark.parametrize("where", ["tape inside", "tape outside"])
+def test_a_graph_keeps_what_its_body_read(where):
+    scale = tf.Variable(2.0, trainable=False, dtype=tf.float64)
+
+    @pb.custom_gradient
+    def f(x):
+        kept = scale * 2 * x
+
+        def grad(dy):
+            return dy * kept
+
+        return scale * x * x, grad
+
+    def twice(run, x):
+        with tf.GradientTape() as outer:
+            outer.watch(x)
+            with tf.GradientTape() as inner:
+                inner.watch(x)
+                y = run(x)
+            scale.assign(10.0)
+            dx = inner.gradient(y, x)
+        return dx, outer.gradient(dx, x)
+
+    run = tf.function(lambda x: f(x))
+    found = twice(run, X) if where == "tape outside" else tf.function(lambda x: twice(f, x))(X)
+    np.testing.assert_allclose(found[0], 4 * X)
+    np.testing.assert_allclose(found[1], [4.0] * 3)

@@ -53,6 +53,17 @@ def test_a_thousand_eager_steps_keep_nothing(order):
     assert resident_bytes() - resident < 8e6  # one kept tensor a step would be 40 MB
 
 
+def test_steps_on_large_arrays_keep_nothing():
+    x = tf.random.normal([2**20])  # 4 MB
+    for _ in range(5):
+        step(x)
+    before, resident = tensors_alive(), resident_bytes()
+    for _ in range(200):
+        step(x)
+    assert tensors_alive() == before
+    assert resident_bytes() - resident < 40e6  # one kept array a step would be 800 MB
+
+
 def test_rules_made_anew_in_every_step_keep_nothing():
     x = tf.random.normal([10_000])
 
@@ -130,3 +141,29 @@ def test_the_tape_keeps_no_intermediate_of_the_body():
         assert len(kept) == 1  # the output, held by y itself
         assert kept[0] is y
     assert tape.gradient(y, x) is not None
+
+
+def test_the_first_call_holds_no_more_tensors_at_once_than_the_next():
+    alive, most = [], []
+
+    @pb.custom_gradient
+    def chain(x):
+        y = x
+        for _ in range(16):
+            y = tf.sin(y)
+            alive.append(weakref.ref(y))
+            most[-1] = max(most[-1], sum(ref() is not None for ref in alive))
+
+        def grad(dy):
+            return dy
+
+        return y, grad
+
+    x = tf.ones([10])
+    for _ in range(2):
+        alive.clear()
+        most.append(0)
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            chain(x)
+    assert most == [1, 1]

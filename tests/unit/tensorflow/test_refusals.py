@@ -265,3 +265,36 @@ def test_intent_is_kept_on_the_rule():
     assert (differs.rule.intent.kind, differs.rule.intent.reason) == ("differs", "reversal")
     assert exact.rule.intent.kind == "exact"
     assert "the derivative of identity" in repr(like.rule)
+
+
+@pytest.mark.parametrize("compiled", [False, True], ids=["graph", "XLA"])
+@pytest.mark.parametrize(
+    ("known", "shape"),
+    [([None, None], (1, 3)), (None, (1, 3)), (None, (3,))],
+    ids=["lengths", "lengths of any rank", "rank"],
+)
+def test_a_shape_that_is_found_wrong_when_the_graph_runs_names_the_rule_and_the_argument(
+    known, shape, compiled
+):
+    @pb.custom_gradient
+    def shifted(x, bias):
+        def grad(dy):
+            return dy, dy
+
+        return x + bias, grad
+
+    def gradient(x, bias):
+        with tf.GradientTape() as tape:
+            tape.watch([x, bias])
+            y = shifted(x, bias)
+        return tape.gradient(y, [x, bias])
+
+    signature = [tf.TensorSpec([None, None]), tf.TensorSpec(known)]
+    run = tf.function(gradient, input_signature=signature, jit_compile=compiled)
+    words = "cotangent_of_bias_of_shifted" if compiled else "shifted .*another shape for argument `bias`"
+    with pytest.raises(tf.errors.InvalidArgumentError, match=words) as caught:
+        run(tf.ones([4, 3]), tf.ones(shape))
+    if not compiled:
+        assert "[found] [4 3] [expected]" in str(caught.value)
+        assert "pb.unbroadcast(dbias, like=bias)" in str(caught.value)
+    assert [d.shape for d in run(tf.ones([4, 3]), tf.ones([4, 3]))] == [(4, 3)] * 2

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import os
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -142,22 +143,22 @@ class TensorFlowHost:
         return True
 
     def conform(self, cotangent: Any, like: Any) -> Any:
-        if isinstance(cotangent, tf.IndexedSlices):
-            return tf.cast(cotangent, like.dtype)
         cast = tf.cast(cotangent, like.dtype)
-        if type(cast) is _EAGER and not tf.executing_eagerly():
-            cast = tf.identity(cast)
-        if cast.shape.is_fully_defined() and like.shape.is_fully_defined():
-            return cast
-        check = tf.debugging.assert_equal(
-            tf.shape(cast),
-            tf.shape(like),
-            "a cotangent has not the shape of its input (docs/errors.md#cotangent-shape)",
-        )
-        with tf.control_dependencies([] if check is None else [check]):
-            cast = tf.identity(cast)
-        cast.set_shape(like.shape)
-        return cast
+        # a graph takes a constant as its own
+        return tf.identity(cast) if type(cast) is _EAGER and not tf.executing_eagerly() else cast
+
+    def require_shape(self, cotangent: Any, like: Any, text: str, label: str) -> Any:
+        if isinstance(cotangent, tf.IndexedSlices):
+            return cotangent
+        found, wanted = tf.shape(cotangent), tf.shape(like)
+        lengths = tf.raw_ops.Equal(x=found, y=wanted, incompatible_shape_error=False)
+        same = tf.reduce_all(lengths) & tf.equal(tf.size(found), tf.size(wanted))
+        with tf.control_dependencies([tf.debugging.Assert(same, [text, "found", found, "expected", wanted])]):
+            # XLA drops assertions: there the shape becomes an impossible one, and the error names the node
+            shape = tf.where(same, wanted, tf.fill(tf.shape(wanted), -2))
+            shaped = tf.reshape(cotangent, shape, name=re.sub(r"[^A-Za-z0-9]+", "_", label))
+        shaped.set_shape(like.shape)
+        return shaped
 
     def unbroadcast(self, cotangent: Any, like: Any) -> Any:
         cotangent = tf.convert_to_tensor(cotangent)

@@ -1,9 +1,8 @@
 """Finding tensors that reach a body through a closure while somebody differentiates them.
 
 A rule has no cotangent for such a tensor, so its gradient would silently be None. Names in reach of the body
-are looked at on every recorded call, which is cheap. Whatever else a body touches (`self.w`, a helper's
-global) is seen by listening to its operations: always while a graph is traced, and on the first recorded
-call of a body in eager mode.
+are looked at on every recorded call. Whatever else a body touches (`self.w`, a helper's global) is seen by
+listening to its operations: here while a graph is traced, in `heard.py` in eager mode.
 """
 
 from __future__ import annotations
@@ -19,41 +18,18 @@ from pullback.hosts import refusals
 from pullback.hosts.base import Operation
 from pullback.hosts.tensorflow import recording
 
-# What was listened to in eager mode, and whether it draws random numbers. The key is the id of the code,
-# which is kept beside the answer and so stays its own.
-_heard: dict[int, tuple[Any, bool]] = {}
-
-
-def is_heard(operation: Operation) -> bool:
-    """Tell whether a body was listened to."""
-    return id(operation.identity) in _heard
-
-
-def remember(operation: Operation, ear: Ear) -> None:
-    """Remember what was heard of a body."""
-    _heard[id(operation.identity)] = (operation.identity, ear.random)
-
-
-def is_random(operation: Operation) -> bool:
-    """Tell whether a body was heard drawing random numbers."""
-    return _heard.get(id(operation.identity), (None, False))[1]
-
 
 class Ear:
-    """Collect the tensors that operations take from outside, and the kinds of the operations."""
+    """Collect the tensors that traced operations take from outside."""
 
     def __init__(self, given: Sequence[Any]) -> None:
         self.inside = {id(tensor) for tensor in given}
         self.keep: list[Any] = list(given)  # ids are those of living tensors only
         self._met: list[Any] = []
-        self.random = False
 
     def __call__(
         self, op_type: str | bytes, inputs: Any, attrs: Any, outputs: Any, *_: Any, **__: Any
     ) -> Any:
-        name = op_type.decode() if isinstance(op_type, bytes) else op_type  # both occur
-        if "Random" in name and not name.startswith("Stateless"):
-            self.random = True
         for tensor in inputs:
             if isinstance(tensor, tf.Tensor) and id(tensor) not in self.inside:
                 self._meet(tensor)
@@ -71,7 +47,7 @@ class Ear:
         if tensor.dtype.is_floating or tensor.dtype.is_complex:
             self._met.append(tensor)
 
-    def foreign(self, graph: Any = None) -> list[Any]:
+    def foreign(self, graph: Any) -> list[Any]:
         """List the tensors that came from outside, seen from the graph of the call.
 
         A branch or a loop inside the body has a graph of its own, with a placeholder for what it takes from
@@ -79,7 +55,7 @@ class Ear:
         """
         found = []
         for tensor in self._met:
-            while tensor is not None and graph is not None and tensor.graph is not graph:
+            while tensor is not None and tensor.graph is not graph:
                 tensor = _external(tensor)
                 if tensor is None or id(tensor) in self.inside or hasattr(tensor, "numpy"):
                     break
@@ -90,7 +66,7 @@ class Ear:
 
 @contextlib.contextmanager
 def listening(given: Sequence[Any]) -> Iterator[Ear]:
-    """Listen to every operation that runs or is traced."""
+    """Listen to every operation that is traced."""
     ear = Ear(given)
     recording.add_op_callback(ear)
     try:
@@ -112,19 +88,29 @@ def refuse_named(operation: Operation, tensors: Sequence[Any]) -> None:
 def refuse_watched(operation: Operation, foreign: Sequence[Any], name: str | None = None) -> None:
     """Refuse those of the tensors that a tape or an accumulator follows."""
     for tensor in foreign:
-        if recording.is_watched([tensor]) or recording.has_tangent(tensor):
+        if recording.is_followed([tensor]):
             raise captured(operation, tensor, name)
 
 
 def captured(operation: Operation, tensor: Any, name: str | None = None) -> Exception:
     """Say that a captured tensor is being differentiated."""
     if name is None:
-        known = [known for known, value in operation.captured() if value is tensor]
-        name = known[0] if known else ""
+        name = next(_names(operation, tensor), "")
     described = f"a tensor of shape {tuple(tensor.shape)}"
     if not hasattr(tensor, "numpy"):
         described = f"the tensor `{tensor.name}`"
     return refusals.captured_tensor(operation, name, described, "tf.stop_gradient({})", tensor)
+
+
+def _names(operation: Operation, tensor: Any) -> Iterator[str]:
+    """Name a tensor as the body does: by itself, or as an attribute of what the body reaches or is given."""
+    slots = getattr(operation, "slots", ())
+    reached = [*operation.captured(), *((slot.name, leaf) for slot in slots for leaf in slot.leaves)]
+    yield from (name for name, value in reached if value is tensor)
+    for name, value in reached:
+        for attribute, held in getattr(value, "__dict__", {}).items():
+            if held is tensor:
+                yield f"{name}.{attribute}"
 
 
 def depends_on_inputs(tensor: Any) -> bool:

@@ -2,7 +2,7 @@
 
 Invariant: the tape keeps the inputs and what `grad` closes over, nothing else. When the pullback runs and
 somebody records it (a higher derivative), the body is run again from its inputs, this time recorded, so that
-what it keeps for `grad` depends on the inputs as it should.
+what it keeps for `grad` depends on the inputs as it should; the values stay those of the first run.
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ import tensorflow as tf
 
 from pullback.hosts import refusals
 from pullback.hosts.base import Cotangents, Derived, Operation, Pullback, filled
-from pullback.hosts.tensorflow import captures, forward, recording
+from pullback.hosts.kept import ChangedError, Kept
+from pullback.hosts.tensorflow import captures, forward, recording, residuals
+from pullback.hosts.tensorflow.heard import Heard, put_back
 
 
 def apply(operation: Operation, tensors: list[Any]) -> list[Any]:
@@ -22,29 +24,26 @@ def apply(operation: Operation, tensors: list[Any]) -> list[Any]:
     if not recording.could_record():  # nobody differentiates: keep nothing
         return operation.forward(tensors)[0]
     mark = recording.next_tensor_id()
-    foreign: list[Any] = []
+    heard = Heard(tensors)
     recording.stop()
+    recording.add_op_callback(heard)
     watcher = recording.watch_variables()
     try:
-        if captures.is_heard(operation):
-            outputs, pull = operation.forward(tensors)
-        else:
-            with captures.listening(tensors) as ear:
-                outputs, pull = operation.forward(tensors)
-            captures.remember(operation, ear)
-            foreign = [] if isinstance(operation, Derived) else ear.foreign()
+        outputs, pull = operation.forward(tensors)
         variables = list(recording.watched_variables(watcher))
     finally:
         recording.unwatch_variables(watcher)
+        recording.remove_op_callback(heard)
         recording.restart()
     captures.refuse_named(operation, tensors)
-    captures.refuse_watched(operation, foreign)
+    if heard.captured and not isinstance(operation, Derived):  # that is a part of one that was listened to
+        raise captures.captured(operation, heard.captured[0])
     outputs = fresh(outputs, mark)
     inputs = tensors
     if variables:
         pull.require(variables)
         inputs = tensors + [tf.convert_to_tensor(variable) for variable in variables]
-    backward = Backward(operation, tensors, variables, pull)
+    backward = Backward(operation, tensors, variables, pull, heard)
     recording.record_operation(operation.name, outputs, inputs, backward, backward.forward)
     return outputs
 
@@ -69,37 +68,43 @@ def fresh(outputs: Sequence[Any], mark: int) -> list[Any]:
 class Backward:
     """What a tape keeps of one call, and calls with the cotangents of its outputs."""
 
-    __slots__ = ("operation", "pull", "tensors", "variables")
+    __slots__ = ("heard", "operation", "pull", "tensors", "variables")
 
     def __init__(
-        self, operation: Operation, tensors: list[Any], variables: list[Any], pull: Pullback
+        self, operation: Operation, tensors: list[Any], variables: list[Any], pull: Pullback, heard: Heard
     ) -> None:
         self.operation = operation
         self.tensors = tensors
         self.variables = variables
         self.pull = pull
+        self.heard = heard
 
     def __call__(self, *cotangents: Any) -> list[Any]:
         dense = densify(cotangents)
         if not recording.could_record():
             got = self.pull(dense, self.variables)
             return got.inputs + got.variables if got.variables else got.inputs
-        pull = self.current()
-        got = pull(dense, self.variables)
-        return next_order(self.operation, self.tensors, filled(pull, dense), got) + got.variables
+        with put_back(self.operation, self.heard):
+            pull = self._again()
+            got = pull(dense, self.variables)
+            return next_order(self.operation, self.tensors, filled(pull, dense), got) + got.variables
 
-    def current(self) -> Pullback:
-        """Give the pullback with residuals that depend on the inputs, if anybody records."""
-        if not recording.could_record():
-            return self.pull
-        if captures.is_random(self.operation):
-            raise refusals.random_body(self.operation, ", or use a stateless random function")
-        return self.operation.forward(self.tensors)[1]
+    def _again(self) -> Pullback:
+        """Run the body again, recorded: its values are those of the first run, its derivatives are new."""
+        kept = Kept(self.pull, self.operation.host)
+        pull = self.operation.forward(self.tensors)[1]
+        try:
+            merged: Pullback = kept.within(pull, residuals.link)
+        except ChangedError:
+            raise refusals.changed_since(self.operation) from None
+        return merged
 
     def forward(self, *tangents: Any) -> list[Any]:
         """Answer an accumulator."""
-        pull = self.pull if self.operation.has_pushforward else self.current()
-        return forward.push(self.operation, pull, self.tensors, self.variables, tangents)
+        if self.operation.has_pushforward:
+            return forward.push(self.operation, self.pull, self.tensors, self.variables, tangents)
+        with put_back(self.operation, self.heard):
+            return forward.push(self.operation, self._again(), self.tensors, self.variables, tangents)
 
 
 def next_order(operation: Operation, tensors: list[Any], cotangents: list[Any], got: Cotangents) -> list[Any]:

@@ -1,8 +1,7 @@
 """Forward mode: the user's pushforward, or the transpose of a linear pullback.
 
-The transpose of a map that is not linear is a plausible wrong number, so linearity is measured first: at the
-values of the call in eager mode, at random ones while a graph is traced. What was measured is remembered on
-the rule.
+The transpose of a map that is not linear is a plausible wrong number, so every call proves that the pullback
+is linear, or measures it (`linear.py`).
 """
 
 from __future__ import annotations
@@ -13,9 +12,10 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from pullback.hosts import linear, refusals
+from pullback.hosts import linear as measure
+from pullback.hosts import refusals
 from pullback.hosts.base import Cotangents, Derived, Operation, Pullback, filled
-from pullback.hosts.tensorflow import recording
+from pullback.hosts.tensorflow import linear, recording
 from pullback.tangent import fitted
 
 
@@ -26,25 +26,29 @@ def push(
     given = operation.pushforward(tensors, tangents[: len(tensors)])
     if given is not None:
         return fitted(given, pull.zeros(), operation)
-    require_linear(operation, tensors, variables)
     # A tape inside an accumulator's own computation records nothing unless its state is set aside.
     with recording.set_accumulators_aside():
-        return _transpose(pull, variables, tangents)
+        return _transpose(operation, pull, tensors, variables, tangents)
 
 
-def _transpose(pull: Pullback, variables: list[Any], tangents: Sequence[Any]) -> list[Any]:
+def _transpose(
+    operation: Operation, pull: Pullback, tensors: list[Any], variables: list[Any], tangents: Sequence[Any]
+) -> list[Any]:
     """Pull the tangents back through the pullback: for a linear map, its transpose."""
-    cotangents = pull.zeros()
-    with tf.GradientTape() as tape:
+    cotangents = linear.base(pull.zeros())
+    with linear.Proof(cotangents) as proof, tf.GradientTape() as tape:
         tape.watch(cotangents)
         got = pull(cotangents, variables)
-    pairs = [(c, t) for c, t in zip(got.inputs + got.variables, tangents) if c is not None]
-    return tape.gradient(
+    pulled = got.inputs + got.variables
+    factor = None if proof.reaches(pulled) else require_linear(operation, pull, tensors, variables)
+    pairs = [(c, t) for c, t in zip(pulled, tangents) if c is not None]
+    pushed = tape.gradient(
         [c for c, _ in pairs],
         cotangents,
         output_gradients=[t for _, t in pairs],
         unconnected_gradients=tf.UnconnectedGradients.ZERO,
     )
+    return [linear.trusted(tangent, factor) for tangent in pushed]
 
 
 class Transposable(Derived):
@@ -89,16 +93,21 @@ class _Pushing:
         return Cotangents([*pushed, *[None] * len(self.tensors)], [None] * len(variables))
 
 
-def require_linear(operation: Operation, tensors: Sequence[Any], variables: Sequence[Any]) -> None:
-    """Refuse forward mode for a pullback that is not linear, and has no pushforward beside it."""
-    if operation.has_pushforward:
-        return
-    key = operation.key(tuple((str(tensor.shape), tensor.dtype) for tensor in tensors))
-    found = operation.memo.get(key)
-    if found is None:
-        found = operation.memo[key] = _measure(operation, tensors, variables)
-    if found != linear.LINEAR:
-        raise refusals.forward_mode(operation, found)
+def require_linear(
+    operation: Operation, pull: Pullback, tensors: Sequence[Any], variables: Sequence[Any]
+) -> Any:
+    """Refuse a pullback that nothing is proved of if it is not linear, now or when the graph runs.
+
+    While a graph is traced it is asked at random inputs: what bends everywhere is an error before it runs.
+    """
+    if not tf.executing_eagerly():
+        key = operation.key(tuple((str(tensor.shape), tensor.dtype) for tensor in tensors))
+        found = operation.memo.get(key)
+        if found is None:
+            found = operation.memo[key] = _measure(operation, tensors, variables)
+        if found != measure.LINEAR:
+            raise refusals.forward_mode(operation, found)
+    return linear.confirm(operation, pull, variables)
 
 
 def _measure(operation: Operation, tensors: Sequence[Any], variables: Sequence[Any]) -> str:
@@ -113,11 +122,11 @@ def _measure(operation: Operation, tensors: Sequence[Any], variables: Sequence[A
                 return [None if g is None else _double(g) for g in got.inputs + got.variables]
 
             dtypes = [x.dtype.name for x in (*zeros, *tensors)]
-            return linear.measured(pulled, [tuple(zero.shape) for zero in zeros], dtypes)
+            return measure.measured(pulled, [tuple(zero.shape) for zero in zeros], dtypes)
         except (TypeError, ValueError, tf.errors.OpError) as error:
             if type(error).__module__.startswith("pullback."):
                 raise
-            return linear.unknown(error)
+            return measure.unknown(error)
 
 
 def _value(tensor: Any, rng: np.random.Generator) -> Any:
@@ -126,7 +135,7 @@ def _value(tensor: Any, rng: np.random.Generator) -> Any:
         return tensor
     shape = [3] if tensor.shape.rank is None else [3 if n is None else n for n in tensor.shape]
     if tensor.dtype.is_floating or tensor.dtype.is_complex:
-        return tf.cast(linear.value(shape, rng), tensor.dtype)
+        return tf.cast(measure.value(shape, rng), tensor.dtype)
     return tf.zeros(shape, tensor.dtype)
 
 

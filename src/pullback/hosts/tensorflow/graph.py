@@ -22,7 +22,7 @@ import tensorflow as tf
 from pullback.errors import ForbiddenGradientError
 from pullback.hosts import refusals
 from pullback.hosts.base import Derived, Operation, Pullback, filled
-from pullback.hosts.tensorflow import captures, eager, forward, recording, vectorized
+from pullback.hosts.tensorflow import captures, eager, forward, linear, recording, vectorized
 
 _exporting: list[Any] = []  # gradients that are being written to a SavedModel
 _gradients: weakref.WeakValueDictionary[str, Any] = weakref.WeakValueDictionary()
@@ -135,12 +135,11 @@ class Gradient:
         for tensor in self.foreign:
             if captures.depends_on_inputs(tensor):
                 raise captures.captured(self.operation, tensor)
-        if not isinstance(self.operation, forward.Transposable) and _transposing():
-            if self.operation.has_pushforward:
-                return self._by_pushforward(cotangents)
-            forward.require_linear(self.operation, self.tensors, self.variables)
+        transposing = not isinstance(self.operation, forward.Transposable) and _transposing()
+        if transposing and self.operation.has_pushforward:
+            return self._by_pushforward(cotangents)
         try:
-            return self.by_tape(*cotangents)
+            return self._by_transpose(cotangents) if transposing else self.by_tape(*cotangents)
         except ForbiddenGradientError as error:
             return self._forbidden(str(error), cotangents[: self.count])
 
@@ -160,6 +159,16 @@ class Gradient:
                 for x in self.tensors
             ]
         return [None] * self.count + dx + [None] * len(self.variables)
+
+    def _by_transpose(self, cotangents: Sequence[Any]) -> list[Any]:
+        """Answer TensorFlow, which transposes what it is given: a factor of NaN goes through that."""
+        dense = filled(self.pull, eager.densify(cotangents[: self.count]))
+        with linear.Proof(dense) as proof:
+            results = self._run(dense, apply)
+        if proof.reaches(results):
+            return results
+        factor = forward.require_linear(self.operation, self.pull, self.tensors, self.variables)
+        return [linear.trusted(result, factor) for result in results]
 
     def _by_pushforward(self, cotangents: Sequence[Any]) -> list[Any]:
         dense = filled(self.pull, eager.densify(cotangents[: self.count]))

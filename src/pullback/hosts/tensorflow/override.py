@@ -20,6 +20,7 @@ import tensorflow as tf
 
 from pullback.errors import ForwardModeError, OverrideError
 from pullback.hosts.tensorflow import autograph, eager, graph, inline, kinds, recording
+from pullback.hosts.tensorflow.heard import Heard
 
 _TRACED = (tf.types.experimental.GenericFunction, tf.types.experimental.ConcreteFunction)
 _PARTS = ("CondBranchFuncGraph", "WhileCondFuncGraph", "WhileBodyFuncGraph")  # graphs of branches and loops
@@ -118,7 +119,7 @@ class Overriding:
         if tf.executing_eagerly():
             if any(map(recording.has_tangent, outputs)):  # an accumulator keeps the first tangent it was told
                 raise _pushed(place.where)
-            backward = eager.Backward(place, inputs, [], pull)
+            backward = eager.Backward(place, inputs, [], pull, Heard(inputs))
             recording.record_operation(place.name, list(outputs), inputs, backward, backward.forward)
             return list(outputs)
         count = len(outputs)

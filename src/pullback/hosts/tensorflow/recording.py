@@ -13,14 +13,15 @@ from typing import Any
 
 try:
     from tensorflow.python import pywrap_tfe
-    from tensorflow.python.eager import execute, forwardprop_util, record
-    from tensorflow.python.framework import op_callbacks, ops
+    from tensorflow.python.eager import context, execute, forwardprop_util, record
+    from tensorflow.python.framework import op_callbacks, op_def_registry, ops
     from tensorflow.python.ops import control_flow_util, script_ops
     from tensorflow.python.ops.parallel_for import pfor
     from tensorflow.python.saved_model import save_context
 
     could_record = record.could_possibly_record
     is_watched = record.should_record_backprop
+    is_followed = pywrap_tfe.TFE_Py_TapeSetPossibleGradientTypes  # by tapes or accumulators; 0 for none
     record_operation = pywrap_tfe.TFE_Py_TapeSetRecordOperation
     stop_recording = record.stop_recording
     watch_variables = pywrap_tfe.TFE_Py_VariableWatcherNew
@@ -31,6 +32,7 @@ try:
     restart = pywrap_tfe.TFE_Py_TapeSetRestartOnThread
     packed_tangents = pywrap_tfe.TFE_Py_PackJVPs
     next_tensor_id = ops.uid
+    op_definition = op_def_registry.get
     add_op_callback = op_callbacks.add_op_callback
     remove_op_callback = op_callbacks.remove_op_callback
     vectorized = pfor.wrap
@@ -77,3 +79,9 @@ def has_tangent(tensor: object) -> bool:
 def forget_gradient(name: str) -> None:
     """Take a name back from TensorFlow's registry of gradients."""
     ops.gradient_registry._registry.pop(name, None)
+
+
+def function_definition(name: str) -> Any:
+    """Give the definition of a traced function; None for the name of an operation."""
+    current = context.context()
+    return current.get_function_def(name) if current.has_function(name) else None

@@ -35,12 +35,12 @@ def pull(
         saved, rest, _ = parts(kept.grad, inputs, kept.call.rule)
         made, others, rebuild = parts(again.grad, inputs, kept.call.rule)
         if len(saved) != len(made) or len(rest) != len(others) or not all(map(_same, saved, made)):
-            raise refusals.changed_state(operation)
+            raise refusals.changed_since(operation)
         if rebuild is not None:
             again.grad = rebuild(list(map(_pin, saved, made)))
         told = [_tells(old, new) for old, new in zip(rest, others)]
         if False in told:
-            raise refusals.changed_state(operation)
+            raise refusals.changed_since(operation)
         if None not in told:
             return again(cotangents, variables)
     # An object that nobody can look into is known by what it gives.
@@ -57,7 +57,7 @@ def pull(
 def _pinned(operation: Operation, kept: Sequence[Any], again: Sequence[Any]) -> list[Any]:
     for old, new in zip(kept, again):
         if (old is None) != (new is None) or (old is not None and not _same(old, new)):
-            raise refusals.changed_state(operation)
+            raise refusals.changed_since(operation)
     return [new if new is None else _pin(old, new) for old, new in zip(kept, again)]
 
 
