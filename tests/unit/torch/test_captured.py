@@ -61,8 +61,8 @@ def helper_capture():
 CAPTURES = {
     "a global": (lambda: global_capture, "`FACTOR`"),
     "a closure": (closure_capture, "`factor`"),
-    "an attribute": (lambda: Holder().rule(), r"shape \(2,\)"),
-    "a helper's closure": (helper_capture, r"shape \(2,\)"),
+    "an attribute": (lambda: Holder().rule(), "`self.factor`"),
+    "a helper's closure": (helper_capture, "`factor`"),
 }
 
 
