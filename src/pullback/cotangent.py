@@ -58,6 +58,8 @@ def require_tensor(
             fix=f"compute it with {host.name}, or convert it",
         )
     words = _WORDS.get(value.dtype.kind, "") if role is Role.ARRAY else ""
+    if role is Role.ARRAY and value.dtype.char in "gG" and host is not NUMPY:
+        words = value.dtype.name  # more digits than any framework has
     number = isinstance(value, (int, float)) and not isinstance(value, bool)
     if words or (role in (Role.STATIC, Role.SYMBOL) and not number):
         raise CotangentDtypeError.about(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from pullback.errors import (
     CapturedTensorError,
+    CotangentCountError,
     ForwardModeError,
     OverrideError,
     SecondOrderError,
@@ -108,6 +109,17 @@ def no_operation(kind: str, why: str, expected: str, fix: str) -> OverrideError:
     """Say that what was given for a kind is none; the host says what its kinds are."""
     error: OverrideError = OverrideError.about(
         "override", found=f"{kind} is no operation: {why}", expected=expected, fix=fix
+    )
+    return error
+
+
+def one_branch(where: str) -> CotangentCountError:
+    """Say that only one branch of a condition that is traced returns something."""
+    error: CotangentCountError = CotangentCountError.about(
+        where,
+        found="an `if` on a tensor returns in one of its branches only",
+        expected="a return in both: the graph has them both",
+        fix="else:\n    return tf.zeros_like(dy)",
     )
     return error
 

@@ -195,6 +195,7 @@ WRONG = {
     "the class Thing": Thing,
     "a Thing": Thing(),
     "a bool": True,
+    np.dtype(np.longdouble).name: np.ones(3, np.longdouble),
     "a set": {1.0},
 }
 
@@ -204,7 +205,7 @@ def test_what_is_no_tensor_is_refused_by_name(gradient, found):
     def grad(dy):
         return WRONG[found]
 
-    with pytest.raises(pb.errors.CotangentDtypeError, match=f"`grad` returned {found} for argument `x`"):
+    with pytest.raises(pb.errors.CotangentDtypeError, match=rf"`grad` returned .*{found} for argument `x`"):
         gradient(doubled(grad))
 
 
@@ -250,3 +251,22 @@ def test_a_fix_never_uses_the_name_of_the_incoming_cotangent(gradient):
 
     with pytest.raises(pb.errors.CotangentCountError, match="fix: return grad_x, grad_y "):
         gradient(product, 2)
+
+
+def test_an_if_on_a_tensor_returns_in_both_branches():
+    """Eagerly the branch is left open only where it is not taken; a graph has both."""
+
+    @pb.custom_gradient
+    def double(x):
+        def grad(dy):  # noqa: RET503 (the mistake)
+            if tf.reduce_sum(dy) > 0:
+                return 2 * dy
+
+        return 2 * x, grad
+
+    x = tf.constant([1.0, 2.0])
+    with pytest.raises(pb.errors.CotangentCountError, match="without a return statement"):
+        by_tape(lambda x: -double(x), x)
+    for mode in (by_tape_inside, by_tape_outside):
+        with pytest.raises(pb.errors.CotangentCountError, match="in one of its branches only"):
+            mode(double, x)

@@ -34,6 +34,8 @@ def run(function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any
             return function(*args, **kwargs)
         return _trace(function, args, kwargs, where)
     except (ValueError, TypeError, tf.errors.InvalidArgumentError) as error:
+        if "branch must also have a return statement" in str(error):
+            raise refusals.one_branch(where) from error
         if type(error).__module__.startswith("pullback.") or not any(text in str(error) for text in _VECTOR):
             raise
         raise vector_condition(where) from error
