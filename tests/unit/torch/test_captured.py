@@ -459,3 +459,16 @@ def test_a_parameter_updates_state_unrecorded():
     for _ in range(3):
         module(X.clone().requires_grad_()).sum().backward()
         assert not module.shift.requires_grad
+
+
+def test_a_tensor_that_only_the_pullback_names_is_refused_too():
+    @pb.custom_gradient
+    def f(x):
+        def grad(dy):
+            return dy * FACTOR
+
+        return x * 1, grad
+
+    for _ in range(2):
+        with pytest.raises(pb.errors.CapturedTensorError, match="`FACTOR`"):
+            f(X)

@@ -17,14 +17,13 @@ from typing import Any
 import torch
 from torch.overrides import TorchFunctionMode
 
-from pullback import contract
 from pullback.call import CallPullback
 from pullback.errors import CapturedTensorError
 from pullback.hosts import refusals
 from pullback.hosts.base import Around, Derived, Operation, Pullback
 from pullback.hosts.torch import heard, levels, state, surroundings
 from pullback.hosts.torch.residuals import Kept
-from pullback.rule import names_in
+from pullback.rule import names_in, reach
 
 _TENSOR = torch.Tensor
 _set_grad_enabled = torch._C._set_grad_enabled
@@ -75,8 +74,9 @@ def run(
         outputs, pull = operation.ran(given, result)  # type: ignore[attr-defined]
         del result
     ran = None
+    named = _named_by(pull)
     kept.take(pull, given, tensors)
-    if not told(outputs) and not told(kept.saved[len(tensors) :]):
+    if not (told(outputs) or told(kept.saved[len(tensors) :]) or told(named)):
         return put_back(outputs, given, tensors), []
     if isinstance(operation, Around):
         raise MissedError
@@ -132,6 +132,13 @@ def put_back(outputs: Sequence[Any], given: Sequence[Any], tensors: Sequence[Any
     return made
 
 
+def _named_by(pull: Pullback) -> list[Any]:
+    """List the tensors that a `grad` can name."""
+    if type(pull) is not CallPullback:
+        return []
+    return [value for _, value in reach(pull.grad) if isinstance(value, _TENSOR)]
+
+
 def told(tensors: Iterable[Any]) -> bool:
     """Tell whether any tensor was computed from one that somebody differentiates."""
     return any(tensor.requires_grad for tensor in tensors)
@@ -148,20 +155,18 @@ def _answered(operation: Operation, tensors: list[Any], kept: Kept) -> tuple[lis
     given = tensors if asks else cut_off(tensors)
     with torch.set_grad_enabled(not asks):
         outputs, pull, ear = _listen(operation, given)
-    answers = type(pull) is CallPullback and contract.accepts(pull.grad).variables
+    named = _named_by(pull)
     kept.take(pull, given, tensors)
-    residuals = kept.saved[len(tensors) :]
-    ear.trace([*outputs, *residuals])
-    heard.remember(operation, reaches=bool(asks or ear.foreign or told(outputs) or told(residuals)))
-    named = [(name, value) for name, value in operation.captured() if isinstance(value, _TENSOR)]
-    if answers:  # for whatever it can name
-        ear.foreign += [value for _, value in named if isinstance(value, torch.nn.Parameter)]
+    made = [*outputs, *kept.saved[len(tensors) :]]
+    ear.meet(named)
+    ear.trace(made)
+    heard.remember(operation, reaches=bool(asks or ear.foreign or told(made)))
     parameters: list[Any] = []
     for tensor in ear.foreign:
         if tensor.requires_grad and all(tensor is not t for t in (*tensors, *parameters)):
             # A compiler has stand-ins for the parameters, which are of no class of their own.
             if not isinstance(tensor, torch.nn.Parameter) and not levels.traced():
-                raise refused(operation, tensor, next((n for n, value in named if value is tensor), ""))
+                raise refused(operation, tensor, "")
             parameters.append(tensor)
     if parameters:
         kept.require(parameters)
@@ -209,7 +214,7 @@ class Ear(TorchFunctionMode):
         result = func(*args, **(kwargs or {}))
         made = list(_tensors(result))
         if any(map(_differentiable, made)):
-            self._meet(met)
+            self.meet(met)
         elif met and recording:  # it was asked for its shape, or the like
             _set_grad_enabled(True)
         for tensor in made:
@@ -218,22 +223,26 @@ class Ear(TorchFunctionMode):
 
     def trace(self, tensors: Sequence[Any]) -> None:
         """Find what tensors were computed from in operations that nobody hears, as compiled ones."""
-        self._meet([tensor for tensor in tensors if self._is_foreign(tensor) and tensor.is_leaf])
-        nodes = [y.grad_fn for y in tensors if all(y is not x for x in self._given)]
+        self.meet([tensor for tensor in tensors if tensor.is_leaf])
+        known = [*self._given, *self.foreign]
+        nodes = [y.grad_fn for y in tensors if all(y is not x for x in known)]
         seen = set()
         while nodes:
             node = nodes.pop()
             if node is not None and node not in seen:
                 seen.add(node)
                 variable = getattr(node, "variable", None)
-                self._meet([variable] if variable is not None and self._is_foreign(variable) else [])
+                self.meet([] if variable is None else [variable])
                 nodes += [after for after, _ in node.next_functions]
 
     def _know(self, tensor: Any) -> None:
         self._inside[id(tensor)] = weakref.ref(tensor)
 
-    def _meet(self, tensors: Sequence[Any]) -> None:
-        self.foreign += [t for t in tensors if all(t is not other for other in self.foreign)]
+    def meet(self, tensors: Sequence[Any]) -> None:
+        """Remember those from outside."""
+        for tensor in tensors:
+            if self._is_foreign(tensor) and all(tensor is not other for other in self.foreign):
+                self.foreign.append(tensor)
 
     def _is_foreign(self, tensor: Any) -> bool:
         if not _is_followed(tensor) or not _differentiable(tensor):

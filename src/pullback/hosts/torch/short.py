@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from types import CellType, FunctionType
+from types import BuiltinFunctionType, CellType, FunctionType, ModuleType
 from typing import Any
 
 import torch
@@ -19,10 +19,12 @@ from pullback import contract
 from pullback.call import Call, CallPullback
 from pullback.hosts.torch import heard, orders, run, surroundings
 from pullback.hosts.torch.nodes import Record, named_nodes
+from pullback.rule import global_names
 
 _TENSOR, _PARAMETER = torch.Tensor, torch.nn.Parameter
 _FLOATING = frozenset((torch.float16, torch.bfloat16, torch.float32, torch.float64))
 _CONSTANTS = frozenset((int, float, bool, str, type(None)))
+_STEADY = _CONSTANTS | {ModuleType, FunctionType, BuiltinFunctionType, type}
 _OPEN = "what PyTorch's short way needs to know"
 _is_grad_enabled, _autocasting = torch.is_grad_enabled, surroundings.autocasting
 
@@ -78,7 +80,7 @@ def apply(call: Call, tensors: Sequence[Any]) -> tuple[list[Any] | None, Any]:
         return None, (given, result)
     code = grad.__code__
     if code is not known.code:
-        if not contract.takes_one(grad):
+        if not contract.takes_one(grad) or not _is_steady(grad):
             return None, (given, result)
         known.code = code
     closure = grad.__closure__
@@ -119,6 +121,12 @@ def apply(call: Call, tensors: Sequence[Any]) -> tuple[list[Any] | None, Any]:
     met[:count] = tensors
     record = (call, recipe, code, grad.__globals__, grad.__name__, grad.__defaults__)
     return [known.record([record, met, output], *tensors)], None
+
+
+def _is_steady(grad: Any) -> bool:
+    """Tell whether a `grad` names no globals but code and constants; any other is looked at on every call."""
+    space = grad.__globals__
+    return all(type(space.get(name)) in _STEADY for name in global_names(grad.__code__))
 
 
 class ShortNode(torch.autograd.Function):
