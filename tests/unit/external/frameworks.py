@@ -33,6 +33,8 @@ def _jax(f, arrays, cotangent, compiled):
 
 def _torch(f, arrays, cotangent, compiled):
     tensors = [torch.tensor(a, requires_grad=True) for a in arrays]
+    if compiled:
+        torch.compiler.reset()  # the same code is compiled more often than PyTorch allows
     y = (torch.compile(f, backend="aot_eager") if compiled else f)(*tensors)
     y.backward(torch.ones_like(y) if cotangent is None else torch.tensor(cotangent))
     return y.detach().numpy(), [t.grad.numpy() for t in tensors]

@@ -29,7 +29,9 @@ def client():
         from distributed import Client, LocalCluster
 
         with (
-            LocalCluster(2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
+            LocalCluster(
+                n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+            ) as cluster,
             Client(cluster) as client,
         ):
             client.upload_file(simulations.__file__)
@@ -101,7 +103,7 @@ def test_nobody_waits_for_workers_that_are_gone(monkeypatch):
         warnings.simplefilter("ignore")
         from distributed import Client, LocalCluster
 
-        cluster = LocalCluster(0, dashboard_address=None)
+        cluster = LocalCluster(n_workers=0, dashboard_address=None)
     command = [sys.executable, "-m", "distributed.cli.dask_worker", cluster.scheduler_address]
     command += ["--no-nanny", "--no-dashboard", "--nthreads", "1"]
     workers = [subprocess.Popen(command, stderr=subprocess.DEVNULL) for _ in range(2)]
@@ -127,7 +129,7 @@ def test_a_call_that_kills_its_workers_is_given_up_when_dask_gives_it_up(monkeyp
         from distributed import Client, LocalCluster
 
         with (
-            LocalCluster(2, threads_per_worker=1, dashboard_address=None) as cluster,
+            LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
             Client(cluster) as client,
         ):
             f = pb.external(killing(3), output=lambda x: x, executor=client.get_executor())
