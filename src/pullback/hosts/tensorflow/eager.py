@@ -26,14 +26,14 @@ def apply(operation: Operation, tensors: list[Any]) -> list[Any]:
     mark = recording.next_tensor_id()
     heard = Heard(tensors)
     recording.stop()
-    recording.add_op_callback(heard)
+    recording.start_hearing(heard)
     watcher = recording.watch_variables()
     try:
         outputs, pull = operation.forward(tensors)
         variables = list(recording.watched_variables(watcher))
     finally:
         recording.unwatch_variables(watcher)
-        recording.remove_op_callback(heard)
+        recording.stop_hearing(heard)
         recording.restart()
     captures.refuse_named(operation, tensors)
     if heard.captured and not isinstance(operation, Derived):  # that is a part of one that was listened to
