@@ -514,11 +514,44 @@ def override_nothing(x):
     pb.override(net, [halved])
 
 
+def spread(y_true, y_pred):
+    return (y_pred - y_true) ** 2
+
+
+def averaged(y_true, y_pred):
+    return ((y_pred - y_true) ** 2).mean() if host_of(y_pred) != "TensorFlow" else tf.reduce_mean(y_pred)
+
+
+def first(y_true, y_pred):
+    return y_pred[:1]
+
+
+def output_loss(x):
+    gradient(pb.loss(averaged, spread).function, x, x)
+
+
+def cotangent_shape_loss(x):
+    gradient(pb.loss(spread, first).function, x, x)
+
+
+def cotangent_dtype_loss(x):
+    gradient(pb.loss(spread, forgotten).function, x, x)
+
+
+def forgotten(y_true, y_pred):
+    pass
+
+
+def definition_loss(x):
+    pb.loss(spread, net)
+
+
 # name of the snapshot → what is raised, and by what; the first name of a class is its anchor
 CASES = {
     "definition": (errors.DefinitionError, definition),
     "definition-order": (errors.DefinitionError, definition_order),
     "definition-partials": (errors.DefinitionError, definition_partials),
+    "definition-loss": (errors.DefinitionError, definition_loss),
     "missing-grad": (errors.MissingGradError, missing_grad),
     "grad-signature": (errors.GradSignatureError, grad_signature),
     "grad-signature-gradgrad": (errors.GradSignatureError, grad_signature_gradgrad),
@@ -530,11 +563,14 @@ CASES = {
     "cotangent-shape-summed": (errors.CotangentShapeError, cotangent_shape_summed),
     "cotangent-shape-transposed": (errors.CotangentShapeError, cotangent_shape_transposed),
     "cotangent-shape-other": (errors.CotangentShapeError, cotangent_shape_other),
+    "cotangent-shape-loss": (errors.CotangentShapeError, cotangent_shape_loss),
     "cotangent-dtype": (errors.CotangentDtypeError, cotangent_dtype),
     "cotangent-dtype-no-number": (errors.CotangentDtypeError, cotangent_dtype_no_number),
+    "cotangent-dtype-loss": (errors.CotangentDtypeError, cotangent_dtype_loss),
     "captured-tensor": (errors.CapturedTensorError, captured_tensor),
     "captured-variable": (errors.CapturedVariableError, captured_variable),
     "output": (errors.OutputError, output),
+    "output-loss": (errors.OutputError, output_loss),
     "vector-condition": (errors.VectorConditionError, vector_condition),
     "vector-condition-if": (errors.VectorConditionError, vector_condition_if),
     "no-tensor": (errors.NoTensorError, no_tensor),
@@ -572,6 +608,8 @@ DIFFERENTIATED = [
     "cotangent-shape-summed",
     "cotangent-shape-transposed",
     "cotangent-shape-other",
+    "cotangent-shape-loss",
+    "cotangent-dtype-loss",
     "cotangent-dtype",
     "cotangent-dtype-no-number",
     "grad-signature",

@@ -135,6 +135,49 @@ def sample_weights_reach_the_gradient():
     close(model.layers[0].kernel, W - RATE * X.T @ slope)
 
 
+def one_per_batch(y_true, y_pred):
+    return keras.ops.mean((y_pred - y_true) ** 2)
+
+
+def every_reduction_and_weight_is_that_of_keras():
+    weights = np.array([1.0, 0.0, 2.0, 0.5], "float32")
+    for reduction in ("sum", "sum_over_batch_size", "mean", "mean_with_sample_weight"):
+        trained = []
+        for loss in (
+            pb.loss(squared, lambda t, p: 2 * (p - t), reduction=reduction),
+            keras.losses.MeanSquaredError(reduction=reduction),
+        ):
+            model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1, use_bias=False)])
+            model.layers[0].kernel.assign(W)
+            model.compile(optimizer=keras.optimizers.SGD(RATE), loss=loss)
+            model.fit(X, Y[:, 0], sample_weight=weights, batch_size=4, epochs=2, verbose=0, shuffle=False)
+            trained.append(keras.ops.convert_to_numpy(model.layers[0].kernel))
+        close(*trained)
+
+
+def a_loss_of_the_whole_batch_has_its_own_gradient_or_none():
+    model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1, use_bias=False)])
+    model.layers[0].kernel.assign(W)
+    fit(model, pb.loss(one_per_batch, lambda t, p: 2 * (p - t) / 4, reduction="none"))
+    close(model.layers[0].kernel, expected(1.0))
+    predictions = keras.ops.convert_to_tensor(X[:, :1])
+    refused(pb.errors.OutputError, lambda: pb.loss(one_per_batch, lambda t, p: p - t)(Y, predictions))
+
+
+def a_gradient_is_never_broadcast():
+    for slope in (lambda t, p: keras.ops.mean(p - t), lambda t, p: (p - t)[0]):
+        model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1, use_bias=False)])
+        refused(pb.errors.CotangentShapeError, lambda m=model, s=slope: fit(m, pb.loss(squared, s)))
+
+
+def refused(error, action):
+    try:
+        action()
+    except error:
+        return
+    raise AssertionError(f"no {error.__name__}")
+
+
 if __name__ == "__main__":
     for promise in (
         a_rule_inside_a_layer_is_what_trains_it,
@@ -144,6 +187,9 @@ if __name__ == "__main__":
         a_step_is_trained_by_its_slope,
         a_model_is_saved_and_loaded_with_its_rules,
         sample_weights_reach_the_gradient,
+        every_reduction_and_weight_is_that_of_keras,
+        a_loss_of_the_whole_batch_has_its_own_gradient_or_none,
+        a_gradient_is_never_broadcast,
     ):
         promise()
         print("passed:", promise.__name__, flush=True)
