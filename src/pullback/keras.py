@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import inspect
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -15,6 +16,7 @@ from typing import Any
 import keras
 
 from pullback import hosts, tree
+from pullback.hosts import models  # noqa: F401  registered with Keras there
 from pullback.replace import finite
 from pullback.replace.argmax import argmax_one_hot
 from pullback.replace.clip import clip_gradient
@@ -177,9 +179,7 @@ def layers_called_by(choose: Callable[[Any], Any]) -> Iterator[None]:
         gradient = None if ask is None or _symbolic(args, kwargs) else ask(layer)
         if gradient is None:
             return native(layer, *args, **kwargs)
-        named = functools.partial(native, layer)
-        named.__name__ = layer.name  # type: ignore[attr-defined]
-        return with_gradient(named, gradient, differs=f"overridden by {name_of(gradient)}")(*args, **kwargs)
+        return _given(layer, gradient, functools.partial(native, layer), *args, **kwargs)
 
     outer = getattr(_choosers, "choose", None)
     _choosers.choose = choose
@@ -189,6 +189,23 @@ def layers_called_by(choose: Callable[[Any], Any]) -> Iterator[None]:
     finally:
         keras.layers.Layer.__call__ = native
         _choosers.choose = outer
+
+
+def called_as(layer: Any, choose: Callable[[Any], Any]) -> Callable[..., Any]:
+    """Give what a layer calls, with the gradient that is chosen for the layer, if there is one."""
+    gradient = choose(layer)
+    return layer.call if gradient is None else functools.partial(_given, layer, gradient, layer.call)
+
+
+def _given(layer: Any, gradient: Any, called: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Call a layer with a gradient that knows the arguments by the names that the layer has for them."""
+    known = [*inspect.signature(layer.call).parameters, *(f"input_{i}" for i in range(len(args)))]
+    places = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_ONLY) for name in known[: len(args)]]
+    named = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY) for name in kwargs]
+    run = functools.partial(called)
+    run.__signature__ = inspect.Signature([*places, *named])  # type: ignore[attr-defined]
+    run.__name__ = layer.name  # type: ignore[attr-defined]
+    return with_gradient(run, gradient, differs=f"overridden by {name_of(gradient)}")(*args, **kwargs)
 
 
 def _symbolic(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:

@@ -3,8 +3,8 @@
 dy is the cotangent of one loss per example, g the gradient of that loss:   d y_pred = dy · g
 
 Nothing is broadcast: g has the shape of the predictions, and the losses lie along their first axes, so that a
-reduction and the weights of Keras mean the same for both. Only `reduction="none"`, which leaves batches to the
-user, may have one loss for the whole batch; g is its gradient then, and it has no weights.
+reduction and the weights of Keras mean the same for both. Only `reduction="none"`, which leaves a batch to
+the user, may have one loss for the whole batch; g is its gradient then, and it has no weights.
 """
 
 from __future__ import annotations

@@ -17,6 +17,7 @@ from pullback import contract, hosts, tree
 from pullback.call import Call
 from pullback.errors import OverrideError
 from pullback.hosts.base import Cotangents, Derived, Function, Host, Pullback, Tensor, filled
+from pullback.hosts.layers import is_layer
 from pullback.replace.function import name_of
 from pullback.replace.with_gradient import pulled
 from pullback.rule import Intent, Rule, source_of
@@ -72,6 +73,10 @@ def override(target: Any, gradients: Mapping[Any, Function] | None = None) -> An
             )
     host = _host(None if gradients is None else target, chosen)
     make = functools.partial(Place, host)
+    if is_layer(target):
+        from pullback.hosts.models import overridden
+
+        return overridden(target, chosen, host, make, require_places)
     return host.override(None if gradients is None else target, chosen, make, require_places)
 
 
