@@ -7,6 +7,7 @@ it does so in eager mode and inside a tf.function.
 
 import jax
 import jax.numpy as jnp
+import keras
 import tensorflow as tf
 import torch
 
@@ -514,6 +515,16 @@ def override_nothing(x):
     pb.override(net, [halved])
 
 
+def override_made_anew(x):
+    inputs = keras.Input([3])
+    model = keras.Model(inputs, keras.layers.Dense(1, "relu")(inputs))
+    keras.models.clone_model(pb.override(model, {keras.ops.relu: halved}))
+
+
+def override_other_framework(x):
+    pb.override(keras.layers.Dense(1, name="net"), {torch.relu: halved})
+
+
 def spread(y_true, y_pred):
     return (y_pred - y_true) ** 2
 
@@ -593,6 +604,8 @@ CASES = {
     "override": (errors.OverrideError, override),
     "override-no-operation": (errors.OverrideError, override_no_operation),
     "override-nothing": (errors.OverrideError, override_nothing),
+    "override-made-anew": (errors.OverrideError, override_made_anew),
+    "override-other-framework": (errors.OverrideError, override_other_framework),
     "external": (errors.ExternalError, external),
     "external-gradient": (errors.ExternalGradientError, external_gradient),
     "derivative-external": (errors.DerivativeError, derivative),

@@ -26,11 +26,12 @@ from pullback.rule import Intent, Rule, source_of
 def override(target: Any, gradients: Mapping[Any, Function] | None = None) -> Any:
     """Replace the gradient of every operation or layer of a kind, wherever it occurs in a function or model.
 
-    With a function or model, gives the same function with other gradients; the original is not changed. With
-    gradients alone, gives a context: what is computed inside it, in eager mode or while a function is
-    traced, has those gradients. `replaced` tells how many places there were; a kind without any is an
-    error. Second order: derived, by differentiating the given gradients. Forward mode: derived where they
-    are linear, refused elsewhere.
+    With a function, gives the same function with other gradients; with a Keras model or a module, that model:
+    of the same class, with the same layers and weights, to be trained and saved as any other. The original is
+    not changed. With gradients alone, gives a context: what is computed inside it, in eager mode or while a
+    function is traced, has those gradients. `replaced` tells how many places there were; a kind without any
+    is an error. Second order: derived, by differentiating the given gradients. Forward mode: derived where
+    they are linear, refused elsewhere.
 
     Args:
         target: A function, compiled or not, a Keras model, a module, a function of a loaded model; or the

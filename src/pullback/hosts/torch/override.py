@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,8 +18,8 @@ from typing import Any
 import torch
 from torch.overrides import TorchFunctionMode
 
+from pullback.hosts import layers
 from pullback.hosts.base import Cotangents, Derived, Pullback, filled
-from pullback.hosts.layers import is_layer
 from pullback.hosts.torch import kinds
 from pullback.replace.function import name_of
 from pullback.replace.model import class_of
@@ -32,7 +31,7 @@ def override(
 ) -> Any:
     """Give a function again, or a context where there is none, with other gradients by kind."""
     overriding = functools.partial(Overriding, gradients, make, check, strict=function is None)
-    if isinstance(function, torch.nn.Module) and not is_layer(function):
+    if isinstance(function, torch.nn.Module) and not layers.is_layer(function):
         from pullback.hosts.torch.model import overridden
 
         return overridden(function, gradients, overriding)
@@ -69,7 +68,7 @@ class Overriding(TorchFunctionMode):
         self._thread = threading.get_ident()
         self._call = torch.nn.Module.__call__
         torch.nn.Module.__call__ = asking(self, self._call)  # type: ignore[method-assign]
-        if "keras" in sys.modules:
+        if layers.run_on("torch"):
             from pullback.keras import layers_called_by
 
             self._stack.enter_context(layers_called_by(self.module_gradient))
@@ -139,7 +138,9 @@ def asking(overriding: Overriding, native: Any) -> Any:
     """Call modules as before, but for those that have another gradient."""
 
     def call(module: torch.nn.Module, *args: Any, **kwargs: Any) -> Any:
-        gradient = None if is_layer(module) else overriding.module_gradient(module)  # Keras calls its own
+        gradient = (
+            None if layers.is_layer(module) else overriding.module_gradient(module)
+        )  # Keras calls its own
         if gradient is None:
             return native(module, *args, **kwargs)
 
