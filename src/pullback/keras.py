@@ -8,18 +8,20 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import inspect
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import keras
 
-from pullback import tree
+from pullback import hosts, tree
+from pullback.hosts import models  # noqa: F401  registered with Keras there
 from pullback.replace import finite
 from pullback.replace.argmax import argmax_one_hot
 from pullback.replace.clip import clip_gradient
-from pullback.replace.function import name_of
-from pullback.replace.loss import loss_rule
+from pullback.replace.function import name_of, plain_name
+from pullback.replace.loss import loss_rule, weighted_whole
 from pullback.replace.reverse import reverse_gradient
 from pullback.replace.scale import scale_gradient
 from pullback.replace.steps import heaviside, round, sign
@@ -117,14 +119,23 @@ class RuleLoss(keras.losses.Loss):
             keras.saving.deserialize_keras_object(f) if isinstance(f, dict) else f
             for f in (value, gradient, like)
         )
-        self.function = loss_rule(value, gradient, like, differs)
+        reduction = options.get("reduction", "sum_over_batch_size")
+        self.function = loss_rule(value, gradient, like, differs, reduction)
         self.rule: Rule = self.function.rule  # type: ignore[attr-defined]
         self.parts = {"value": value, "gradient": gradient, "like": like}
         self.differs = differs
-        super().__init__(name=name or self.rule.name, **options)
+        super().__init__(name=name or plain_name(value), **options)
+
+    def __call__(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Any:
+        reduced = super().__call__(y_true, y_pred, sample_weight)
+        if _called.whole and len(reduced.shape):
+            raise weighted_whole(self.rule.where)
+        return reduced
 
     def call(self, y_true: Any, y_pred: Any) -> Any:
-        return self.function(y_true, y_pred)
+        losses = self.function(*_same_rank(y_true, y_pred))
+        _called.whole = hosts.of(losses).spec(losses).shape == ()
+        return losses
 
     def get_config(self) -> dict[str, Any]:
         parts = {
@@ -132,6 +143,26 @@ class RuleLoss(keras.losses.Loss):
             for name, part in self.parts.items()
         }
         return {**super().get_config(), **parts, "differs": self.differs, "dtype": self._dtype}
+
+
+_called = threading.local()  # whether the last loss of this thread was one for a whole batch
+
+
+def _same_rank(y_true: Any, y_pred: Any) -> tuple[Any, Any]:
+    """Give labels and predictions the same rank, as Keras does for every loss that is a plain function.
+
+    One may have a last axis of length one that the other lacks, and (B, 1) less (B,) would be (B, B).
+    """
+    ranks = len(y_true.shape), len(y_pred.shape)
+    if ranks == (1, 2) and y_pred.shape[-1] == 1:
+        return keras.ops.expand_dims(y_true, -1), y_pred
+    if ranks == (2, 1) and y_true.shape[-1] == 1:
+        return y_true, keras.ops.expand_dims(y_pred, -1)
+    if ranks[0] == ranks[1] + 1 and y_true.shape[-1] == 1:
+        return keras.ops.squeeze(y_true, -1), y_pred
+    if ranks[1] == ranks[0] + 1 and y_pred.shape[-1] == 1:
+        return y_true, keras.ops.squeeze(y_pred, -1)
+    return y_true, y_pred
 
 
 _choosers = threading.local()  # what other threads call is left alone
@@ -148,9 +179,7 @@ def layers_called_by(choose: Callable[[Any], Any]) -> Iterator[None]:
         gradient = None if ask is None or _symbolic(args, kwargs) else ask(layer)
         if gradient is None:
             return native(layer, *args, **kwargs)
-        named = functools.partial(native, layer)
-        named.__name__ = layer.name  # type: ignore[attr-defined]
-        return with_gradient(named, gradient, differs=f"overridden by {name_of(gradient)}")(*args, **kwargs)
+        return _given(layer, gradient, functools.partial(native, layer), *args, **kwargs)
 
     outer = getattr(_choosers, "choose", None)
     _choosers.choose = choose
@@ -160,6 +189,23 @@ def layers_called_by(choose: Callable[[Any], Any]) -> Iterator[None]:
     finally:
         keras.layers.Layer.__call__ = native
         _choosers.choose = outer
+
+
+def called_as(layer: Any, choose: Callable[[Any], Any]) -> Callable[..., Any]:
+    """Give what a layer calls, with the gradient that is chosen for the layer, if there is one."""
+    gradient = choose(layer)
+    return layer.call if gradient is None else functools.partial(_given, layer, gradient, layer.call)
+
+
+def _given(layer: Any, gradient: Any, called: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Call a layer with a gradient that knows the arguments by the names that the layer has for them."""
+    known = [*inspect.signature(layer.call).parameters, *(f"input_{i}" for i in range(len(args)))]
+    places = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_ONLY) for name in known[: len(args)]]
+    named = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY) for name in kwargs]
+    run = functools.partial(called)
+    run.__signature__ = inspect.Signature([*places, *named])  # type: ignore[attr-defined]
+    run.__name__ = layer.name  # type: ignore[attr-defined]
+    return with_gradient(run, gradient, differs=f"overridden by {name_of(gradient)}")(*args, **kwargs)
 
 
 def _symbolic(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:

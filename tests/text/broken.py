@@ -10,6 +10,7 @@ import threading
 
 import jax
 import jax.numpy as jnp
+import keras
 import numpy as np
 import tensorflow as tf
 import torch
@@ -736,11 +737,54 @@ def override_nothing(x):
     pb.override(net, [halved])
 
 
+def override_made_anew(x):
+    inputs = keras.Input([3])
+    model = keras.Model(inputs, keras.layers.Dense(1, "relu")(inputs))
+    keras.models.clone_model(pb.override(model, {keras.ops.relu: halved}))
+
+
+def override_other_framework(x):
+    pb.override(keras.layers.Dense(1, name="net"), {torch.relu: halved})
+
+
+def spread(y_true, y_pred):
+    return (y_pred - y_true) ** 2
+
+
+def averaged(y_true, y_pred):
+    return ((y_pred - y_true) ** 2).mean() if host_of(y_pred) != "TensorFlow" else tf.reduce_mean(y_pred)
+
+
+def first(y_true, y_pred):
+    return y_pred[:1]
+
+
+def output_loss(x):
+    gradient(pb.loss(averaged, spread).function, x, x)
+
+
+def cotangent_shape_loss(x):
+    gradient(pb.loss(spread, first).function, x, x)
+
+
+def cotangent_dtype_loss(x):
+    gradient(pb.loss(spread, forgotten).function, x, x)
+
+
+def forgotten(y_true, y_pred):
+    pass
+
+
+def definition_loss(x):
+    pb.loss(spread, net)
+
+
 # name of the snapshot → what is raised, and by what; the first name of a class is its anchor
 CASES = {
     "definition": (errors.DefinitionError, definition),
     "definition-order": (errors.DefinitionError, definition_order),
     "definition-partials": (errors.DefinitionError, definition_partials),
+    "definition-loss": (errors.DefinitionError, definition_loss),
     "missing-grad": (errors.MissingGradError, missing_grad),
     "missing-grad-class": (errors.MissingGradError, missing_grad_class),
     "grad-signature": (errors.GradSignatureError, grad_signature),
@@ -763,11 +807,14 @@ CASES = {
     "cotangent-dtype-no-number": (errors.CotangentDtypeError, cotangent_dtype_no_number),
     "cotangent-dtype-objects": (errors.CotangentDtypeError, cotangent_dtype_objects),
     "cotangent-dtype-partial": (errors.CotangentDtypeError, cotangent_dtype_partial),
+    "cotangent-shape-loss": (errors.CotangentShapeError, cotangent_shape_loss),
+    "cotangent-dtype-loss": (errors.CotangentDtypeError, cotangent_dtype_loss),
     "captured-tensor": (errors.CapturedTensorError, captured_tensor),
     "captured-tensor-attribute": (errors.CapturedTensorError, captured_tensor_attribute),
     "captured-variable": (errors.CapturedVariableError, captured_variable),
     "output": (errors.OutputError, output),
     "output-elementwise": (errors.OutputError, output_elementwise),
+    "output-loss": (errors.OutputError, output_loss),
     "vector-condition": (errors.VectorConditionError, vector_condition),
     "vector-condition-if": (errors.VectorConditionError, vector_condition_if),
     "no-tensor": (errors.NoTensorError, no_tensor),
@@ -796,6 +843,8 @@ CASES = {
     "override": (errors.OverrideError, override),
     "override-no-operation": (errors.OverrideError, override_no_operation),
     "override-nothing": (errors.OverrideError, override_nothing),
+    "override-made-anew": (errors.OverrideError, override_made_anew),
+    "override-other-framework": (errors.OverrideError, override_other_framework),
     "external": (errors.ExternalError, external),
     "external-shared": (errors.ExternalError, external_shared),
     "external-gradient-sparsity": (errors.ExternalGradientError, external_gradient_sparsity),
@@ -817,6 +866,8 @@ DIFFERENTIATED = [
     "cotangent-shape-summed",
     "cotangent-shape-transposed",
     "cotangent-shape-other",
+    "cotangent-shape-loss",
+    "cotangent-dtype-loss",
     "cotangent-dtype",
     "cotangent-dtype-no-number",
     "cotangent-dtype-objects",

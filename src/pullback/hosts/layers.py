@@ -17,6 +17,12 @@ def is_layer(function: Any) -> bool:
     return hasattr(keras, "StatelessScope") and isinstance(function, keras.layers.Layer)  # type: ignore[union-attr]
 
 
+def run_on(framework: str) -> bool:
+    """Tell whether layers of Keras, if there are any, run on a framework."""
+    keras = sys.modules.get("keras")
+    return hasattr(keras, "StatelessScope") and keras.backend.backend() == framework  # type: ignore[union-attr]
+
+
 def variables_of(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> list[Any]:
     """List the trainable variables of a layer, which it builds in its first call."""
     if not is_layer(function):

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
+import keyword
+import re
 from typing import Any
 
 from pullback.errors import DefinitionError
@@ -19,13 +22,25 @@ def rule_of(f: Any, intent: Intent) -> Rule:
 
 def where_of(f: Any) -> str:
     """Name a function and its source line."""
-    return at(name_of(f), source_of(f))
+    return at(name_of(f), source_of(_written(f)))
+
+
+def _written(f: Any) -> Any:
+    """Give the function that a partial one fills in."""
+    return _written(f.func) if isinstance(f, functools.partial) else f
 
 
 def name_of(f: Any) -> str:
-    """Name a callable: by its own name, or that of its class."""
+    """Name a callable: by its own name, or that of its class; a partial one by the function in it."""
+    f = f if hasattr(f, "__name__") else _written(f)
     name = getattr(f, "__name__", None) or getattr(f, "name", None)
     return name if isinstance(name, str) else type(f).__name__
+
+
+def plain_name(f: Any) -> str:
+    """Name a callable by a word: what a framework takes for a name. `<lambda>` becomes `lambda_`."""
+    word = re.sub(r"\W+", "", name_of(f))
+    return f"{word}_" if keyword.iskeyword(word) or not word else word
 
 
 def signature_of(f: Any) -> inspect.Signature:

@@ -17,6 +17,7 @@ from pullback import contract, hosts, tree
 from pullback.call import Call
 from pullback.errors import OverrideError
 from pullback.hosts.base import Cotangents, Derived, Function, Host, Pullback, Tensor, filled
+from pullback.hosts.layers import is_layer
 from pullback.replace.function import name_of
 from pullback.replace.with_gradient import pulled
 from pullback.rule import Intent, Rule, source_of
@@ -25,11 +26,12 @@ from pullback.rule import Intent, Rule, source_of
 def override(target: Any, gradients: Mapping[Any, Function] | None = None) -> Any:
     """Replace the gradient of every operation or layer of a kind, wherever it occurs in a function or model.
 
-    With a function or model, gives the same function with other gradients; the original is not changed. With
-    gradients alone, gives a context: what is computed inside it, in eager mode or while a function is
-    traced, has those gradients. `replaced` tells how many places there were; a kind without any is an
-    error. Second order: derived, by differentiating the given gradients. Forward mode: derived where they
-    are linear, refused elsewhere.
+    With a function, gives the same function with other gradients; with a Keras model or a module, that model:
+    of the same class, with the same layers and weights, to be trained and saved as any other. The original is
+    not changed. With gradients alone, gives a context: what is computed inside it, in eager mode or while a
+    function is traced, has those gradients. `replaced` tells how many places there were; a kind without any
+    is an error. Second order: derived, by differentiating the given gradients. Forward mode: derived where
+    they are linear, refused elsewhere.
 
     Args:
         target: A function, compiled or not, a Keras model, a module, a function of a loaded model; or the
@@ -72,6 +74,10 @@ def override(target: Any, gradients: Mapping[Any, Function] | None = None) -> An
             )
     host = _host(None if gradients is None else target, chosen)
     make = functools.partial(Place, host)
+    if is_layer(target):
+        from pullback.hosts.models import overridden
+
+        return overridden(target, chosen, host, make, require_places)
     return host.override(None if gradients is None else target, chosen, make, require_places)
 
 

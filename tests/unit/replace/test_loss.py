@@ -1,5 +1,8 @@
 """`loss` builds a Keras loss that trains by the gradient it was given."""
 
+import functools
+import re
+
 import keras
 import numpy as np
 import pytest
@@ -136,14 +139,143 @@ def test_labels_have_no_gradient_and_the_second_order_is_derived(wrap):
     np.testing.assert_allclose(second, [[1.0, 1.0]], rtol=1e-6)
 
 
-def test_a_gradient_of_another_shape_is_refused():
-    loss = pb.loss(squared, lambda t, p: tf.ones([4, 3]))
-    p = tf.ones([4, 2])
-    with tf.GradientTape() as tape:
-        tape.watch(p)
-        y = loss(tf.zeros([4, 2]), p)
-    with pytest.raises(pb.errors.CotangentShapeError, match="y_pred"):
-        tape.gradient(y, p)
+def slope_of(loss, p, wrap=lambda f: f, weights=None):
+    def slope(t, p):
+        with tf.GradientTape() as tape:
+            tape.watch(p)
+            y = loss(t, p, weights)
+        return tape.gradient(y, p)
+
+    return wrap(slope)(tf.zeros_like(p), p)
+
+
+@pytest.mark.parametrize("shape", [(), (3,), (4,), (1, 3), (4, 1), (4, 2), (1, 4, 3)], ids=str)
+def test_a_gradient_of_another_shape_is_refused(shape, wrap):
+    def slope(t, p):
+        return tf.ones(shape)
+
+    with pytest.raises(
+        pb.errors.CotangentShapeError, match=rf"squared (.|\n)*`slope` returned shape {re.escape(str(shape))}"
+    ):
+        slope_of(pb.loss(squared, slope), tf.ones([4, 3]), wrap)
+
+
+def test_a_gradient_that_would_be_broadcast_over_a_batch_of_unknown_length_is_refused():
+    def slope(t, p):
+        return tf.reduce_mean(p - t, 0, keepdims=True)
+
+    step = tf.function(
+        lambda p: slope_of(pb.loss(squared, slope), p), input_signature=[tf.TensorSpec([None, 3])]
+    )
+    with pytest.raises(pb.errors.CotangentShapeError, match=r"\(1, 3\) for `y_pred` of shape \(\?, 3\)"):
+        step(tf.ones([4, 3]))
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (3,), (1, 3), (4, 2), (4, 4), (4, 3, 1)], ids=str)
+@pytest.mark.parametrize("reduction", ["sum", "sum_over_batch_size", "mean_with_sample_weight", "none"])
+def test_a_value_that_is_not_one_loss_per_example_is_refused(shape, reduction, wrap):
+    def value(t, p):
+        return tf.ones(shape) * p[0, 0]
+
+    with pytest.raises(
+        pb.errors.OutputError, match=rf"`value` returned shape {re.escape(str(shape))}(.|\n)*\(4,\)"
+    ):
+        slope_of(pb.loss(value, squared_gradient, reduction=reduction), tf.ones([4, 3]), wrap)
+
+
+def whole(y_true, y_pred):
+    return tf.reduce_mean(tf.square(y_pred - y_true))
+
+
+def whole_gradient(y_true, y_pred):
+    return 2 * (y_pred - y_true) / tf.cast(tf.size(y_pred), y_pred.dtype)
+
+
+@pytest.mark.parametrize("reduction", ["sum", "sum_over_batch_size", "mean", "mean_with_sample_weight"])
+def test_one_loss_for_a_whole_batch_is_refused_by_a_reduction_over_examples(reduction):
+    with pytest.raises(pb.errors.OutputError, match=rf"`whole` returned(.|\n)*reduction='{reduction}'"):
+        pb.loss(whole, squared_gradient, reduction=reduction)(X, X)
+
+
+@pytest.mark.parametrize("reduction", [None, "none"])
+def test_one_loss_for_a_whole_batch_trains_by_its_own_gradient(reduction):
+    same(trained(pb.loss(whole, whole_gradient, reduction=reduction)), trained("mse"))
+
+
+def test_weights_for_one_loss_of_a_whole_batch_are_refused():
+    loss = pb.loss(whole, whole_gradient, reduction="none")
+    with pytest.raises(pb.errors.OptionError, match="sample weights"):
+        loss(Y, 2 * Y, np.ones(32, "float32"))
+
+
+def test_an_axis_may_be_kept_with_length_one():
+    def kept(t, p):
+        return squared(t, p)[:, None]
+
+    fit = {"sample_weight": RNG.uniform(0, 2, 32).astype("float32")}
+    same(trained(pb.loss(kept, squared_gradient), fit=fit), trained("mse", fit=fit))
+
+
+@pytest.mark.parametrize("reduction", [None, "none"])
+def test_losses_that_nobody_reduces_have_one_cotangent_each(reduction):
+    p = tf.constant([[1.0, 2.0], [3.0, -1.0]])
+    slope = slope_of(pb.loss(squared, squared_gradient, reduction=reduction), p, weights=[1.0, 3.0])
+    np.testing.assert_allclose(slope, p * [[1.0], [3.0]])
+
+
+def test_labels_without_the_last_axis_are_compared_one_by_one():
+    assert Y.shape == (32, 1)
+    same(trained(pb.loss(squared, squared_gradient), y=Y[:, 0]), trained("mse", y=Y[:, 0]))
+
+
+class Squared:
+    def __call__(self, y_true, y_pred):
+        return squared(y_true, y_pred)
+
+
+class Slope:
+    def __call__(self, y_true, y_pred):
+        return squared_gradient(y_true, y_pred)
+
+
+def scaled(scale, y_true, y_pred):
+    return scale * squared(y_true, y_pred)
+
+
+VALUES = {
+    "lambda_": lambda t, p: squared(t, p),
+    "scaled": functools.partial(scaled, 1.0),
+    "squared": functools.partial(functools.partial(squared)),
+    "Squared": Squared(),
+}
+
+
+@pytest.mark.parametrize("name", VALUES)
+@pytest.mark.parametrize(
+    "gradient",
+    [lambda t, p: squared_gradient(t, p), functools.partial(squared_gradient), Slope()],
+    ids=["lambda", "partial", "object"],
+)
+def test_whatever_can_be_called_is_a_value_and_a_gradient(name, gradient):
+    loss = pb.loss(VALUES[name], gradient)
+    assert loss.name == name
+    same(trained(loss), trained("mse"))
+
+
+@pytest.mark.parametrize("broken", [lambda p: p, lambda t, p, scale: p])
+def test_a_function_that_cannot_take_labels_and_predictions_is_refused(broken):
+    with pytest.raises(pb.errors.DefinitionError, match="labels and the predictions"):
+        pb.loss(broken, squared_gradient)
+    with pytest.raises(pb.errors.DefinitionError, match="labels and the predictions"):
+        pb.loss(squared, broken)
+
+
+@pytest.mark.parametrize(
+    "slope", [None, "steep", tf.ones([4, 3], tf.complex64)], ids=["None", "str", "complex"]
+)
+def test_a_gradient_that_is_no_real_number_is_refused(slope):
+    with pytest.raises(pb.errors.CotangentDtypeError, match="y_pred"):
+        slope_of(pb.loss(squared, lambda t, p: slope), tf.ones([4, 3]))
 
 
 def test_what_is_no_function_is_refused():

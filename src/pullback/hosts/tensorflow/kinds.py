@@ -32,17 +32,28 @@ def sort(kinds: Iterable[Any]) -> tuple[dict[str, Any], list[Any]]:
     return operations, layers
 
 
+def word(kind: Any) -> Any:
+    """Name a kind by something that can be stored: a layer by its class, an operation by its name."""
+    if _is_layer(kind):
+        return kind
+    operation = _operation(kind)
+    plain = name(kind)
+    return plain if _RAW.get(plain.replace("_", "").lower()) == operation else operation
+
+
 def _is_layer(kind: Any) -> bool:
     keras = sys.modules.get("keras")
     if isinstance(kind, str):  # "Conv2D" is a layer, "Relu" an operation, "MyBlock" somebody's layer
-        return (keras is not None and hasattr(keras.layers, kind)) or kind.lower() not in _RAW
+        return (keras is not None and hasattr(keras.layers, kind)) or kind.replace(
+            "_", ""
+        ).lower() not in _RAW
     return keras is not None and isinstance(kind, type) and issubclass(kind, keras.layers.Layer)
 
 
 def _operation(kind: Any) -> str:
     """Find the operation that a function of TensorFlow runs."""
     if isinstance(kind, str):
-        return _RAW[kind.lower()]
+        return _RAW[kind.replace("_", "").lower()]
     if not callable(kind) or isinstance(kind, type):
         raise _no_operation(kind, "it is nothing that runs")
     plain = name(kind).replace("_", "").lower()

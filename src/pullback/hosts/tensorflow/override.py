@@ -21,12 +21,13 @@ import tensorflow as tf
 from pullback.errors import ForwardModeError, OverrideError
 from pullback.hosts.tensorflow import autograph, eager, graph, inline, kinds, recording
 from pullback.hosts.tensorflow.heard import Heard
+from pullback.replace.model import class_of
 
 _TRACED = (tf.types.experimental.GenericFunction, tf.types.experimental.ConcreteFunction)
 _PARTS = ("CondBranchFuncGraph", "WhileCondFuncGraph", "WhileBodyFuncGraph")  # graphs of branches and loops
 
 
-class _SharedError(Exception):
+class SharedError(Exception):
     """A call of a function was traced, with places inside that are shared with others."""
 
 
@@ -42,7 +43,7 @@ class Overriding:
         strict: bool,
     ) -> None:
         self.strict = strict  # judge by itself whether every kind was met
-        self.shared: Callable[[], Exception] = _function_called if strict else _SharedError
+        self.shared: Callable[[], Exception] = _function_called if strict else SharedError
         self.gradients = gradients
         self.make = make
         self.check = check
@@ -72,7 +73,7 @@ class Overriding:
         if self.layers or any(isinstance(kind, str) for kind in self.gradients):
             from pullback.keras import layers_called_by
 
-            self._stack.enter_context(layers_called_by(self._layer))
+            self._stack.enter_context(layers_called_by(self.layer_gradient))
         return self
 
     def __exit__(self, kind: Any, *_: Any) -> None:
@@ -99,7 +100,7 @@ class Overriding:
         if "__jvp_" in op_type:  # TensorFlow's own way to push a tangent through an operation
             return outputs
         if op_type.startswith(("__inference_", "__forward_")):
-            raise _function_called()
+            raise self.shared()
         return self.replace(op_type, inputs, outputs)
 
     def replace(self, op_type: str, inputs: Sequence[Any], outputs: Sequence[Any]) -> Sequence[Any]:
@@ -141,13 +142,14 @@ class Overriding:
 
     # ── layers ───────────────────────────────────────────────────────────────────────────────────────────
 
-    def _layer(self, layer: Any) -> Any:
+    def layer_gradient(self, layer: Any) -> Any:
         """Give the gradient for a layer, if it is of a kind."""
         if not self._is_ours(None if tf.executing_eagerly() else tf.compat.v1.get_default_graph()):
             return None
-        self.seen[type(layer).__name__] += 1
+        called = class_of(layer)
+        self.seen[called.__name__] += 1
         for kind in self.layers:
-            if kind == type(layer).__name__ or kind is type(layer):
+            if kind == called.__name__ or kind is called:
                 self.replaced[kinds.name(kind)] += 1
                 return self.gradients[kind]
         return None
@@ -190,7 +192,7 @@ class Overridden:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         try:
             return self._compiled(*args, **kwargs)
-        except _SharedError:
+        except SharedError:
             self._compiled = tf.function(self._copied, autograph=False)
             return self._compiled(*args, **kwargs)
 

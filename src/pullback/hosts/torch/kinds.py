@@ -55,6 +55,11 @@ def sort(kinds: Iterable[Any]) -> tuple[dict[str, Any], list[Any]]:
     return operations, modules
 
 
+def word(kind: Any) -> Any:
+    """Name a kind by something that can be stored: a module by its class, an operation by its name."""
+    return kind if _is_module(kind) else _operation(kind)
+
+
 def _is_module(kind: Any) -> bool:
     if isinstance(kind, str):  # "ReLU" is a module, "relu" an operation, "MyBlock" somebody's module
         return isinstance(getattr(torch.nn, kind, None), type) or kind not in _functions()
@@ -65,7 +70,7 @@ def _operation(kind: Any) -> str:
     found = operation(kind)
     place = str(getattr(kind, "__module__", None) or getattr(kind, "__qualname__", ""))
     ours = isinstance(kind, str) or place.startswith(
-        ("torch", "_TensorBase", "Tensor", "TensorBase", "_VariableFunctions")
+        ("torch", "keras.", "_TensorBase", "Tensor", "TensorBase", "_VariableFunctions")
     )
     if not callable(kind) and not isinstance(kind, str):
         raise _no_operation(kind, "it is nothing that runs")

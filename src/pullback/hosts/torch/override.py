@@ -18,10 +18,12 @@ from typing import Any
 import torch
 from torch.overrides import TorchFunctionMode
 
+from pullback.hosts import layers
 from pullback.hosts.base import Cotangents, Derived, Pullback, filled
 from pullback.hosts.reading import Whole, being_read, read
 from pullback.hosts.torch import kinds
 from pullback.replace.function import name_of
+from pullback.replace.model import class_of
 from pullback.replace.with_gradient import pulled, with_gradient
 
 
@@ -30,6 +32,10 @@ def override(
 ) -> Any:
     """Give a function again, or a context where there is none, with other gradients by kind."""
     overriding = functools.partial(Overriding, gradients, make, check, strict=function is None)
+    if isinstance(function, torch.nn.Module) and not layers.is_layer(function):
+        from pullback.hosts.torch.model import overridden
+
+        return overridden(function, gradients, overriding)
     return overriding() if function is None else Overridden(function, overriding)
 
 
@@ -55,17 +61,23 @@ class Overriding(TorchFunctionMode):
         self.seen: Counter[str] = Counter()
         self.busy = False  # at a place: what runs there is no place of its own
         self._thread = threading.get_ident()
+        self._stack = contextlib.ExitStack()
 
     def __enter__(self) -> Overriding:
         self.replaced = dict.fromkeys(self.named, 0)
         self.seen.clear()
         self._thread = threading.get_ident()
         self._call = torch.nn.Module.__call__
-        torch.nn.Module.__call__ = _asking(self, self._call)  # type: ignore[method-assign]
+        torch.nn.Module.__call__ = asking(self, self._call)  # type: ignore[method-assign]
+        if layers.run_on("torch"):
+            from pullback.keras import layers_called_by
+
+            self._stack.enter_context(layers_called_by(self.module_gradient))
         super().__enter__()
         return self
 
     def __exit__(self, kind: Any, *rest: Any) -> None:
+        self._stack.close()
         torch.nn.Module.__call__ = self._call  # type: ignore[method-assign]
         super().__exit__(kind, *rest)
         if kind is None and self.strict:
@@ -114,19 +126,22 @@ class Overriding(TorchFunctionMode):
         """Give the gradient for a module, if it is of a kind."""
         if self.busy or threading.get_ident() != self._thread:  # what other threads call is left alone
             return None
-        self.seen[type(module).__name__] += 1
+        called = class_of(module)
+        self.seen[called.__name__] += 1
         for kind in self.modules:
-            if kind == type(module).__name__ or kind is type(module):
+            if kind == called.__name__ or kind is called:
                 self.replaced[kinds.name(kind)] += 1
                 return self.gradients[kind]
         return None
 
 
-def _asking(overriding: Overriding, native: Any) -> Any:
+def asking(overriding: Overriding, native: Any) -> Any:
     """Call modules as before, but for those that have another gradient."""
 
     def call(module: torch.nn.Module, *args: Any, **kwargs: Any) -> Any:
-        gradient = overriding.module_gradient(module)
+        gradient = (
+            None if layers.is_layer(module) else overriding.module_gradient(module)
+        )  # Keras calls its own
         if gradient is None:
             return native(module, *args, **kwargs)
 
@@ -247,11 +262,12 @@ class Overridden:
         self.replaced: dict[str, int] = {}
         self.__name__ = str(getattr(function, "__name__", type(function).__name__))
         overriding()  # a kind that is none is refused here
+        inside = self.inside
 
         def run(*args: Any, **kwargs: Any) -> Any:
             context = overriding()
             with context:
-                outputs = function(*args, **kwargs)
+                outputs = inside(context, function, args, kwargs)
             self.replaced = dict(context.replaced)
             context.check(self.replaced, list(context.seen), self.__name__)
             return outputs
@@ -263,3 +279,8 @@ class Overridden:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return read(self._whole, args, kwargs) if being_read() else self._run(*args, **kwargs)
+
+    @staticmethod
+    def inside(context: Overriding, function: Any, args: Any, kwargs: Any) -> Any:
+        """Run the function, inside its override."""
+        return function(*args, **kwargs)

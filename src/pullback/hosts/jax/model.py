@@ -1,0 +1,140 @@
+"""Keras models and layers inside an override, on JAX.
+
+An override traces a function and runs it again, so the function must be pure. What a layer leaves behind, its
+updates, losses and masks, becomes part of what it returns, and is left where it belongs afterwards.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import keras
+
+from pullback import hosts
+from pullback.hosts.jax import kinds
+from pullback.keras import called_as, layers_called_by
+from pullback.replace.model import class_of
+
+try:
+    from keras.src.backend import AutocastScope, get_keras_mask, set_keras_mask
+except (
+    ImportError
+):  # then a layer of another dtype than its model rounds its weights twice, and a mask is lost
+    AutocastScope = contextlib.nullcontext
+
+    def get_keras_mask(output: Any) -> Any:
+        """Know no mask."""
+
+
+class _Left:
+    """What one call of a model leaves behind."""
+
+    def __init__(self, variables: list[Any]) -> None:
+        self.variables = variables
+        self.changed: list[int] = []  # by the call, among the variables
+        self.losing: list[Any] = []  # the layers that added a loss
+
+
+@contextlib.contextmanager
+def _losses_told(tell: Callable[[Any, Any], None]) -> Iterator[None]:
+    """Hand what layers add to their losses, in this thread, to a function."""
+    native, here = keras.layers.Layer.add_loss, threading.get_ident()
+
+    @functools.wraps(native)
+    def add_loss(layer: Any, loss: Any) -> None:
+        (tell if threading.get_ident() == here else native)(layer, loss)
+
+    keras.layers.Layer.add_loss = add_loss
+    try:
+        yield
+    finally:
+        keras.layers.Layer.add_loss = native
+
+
+class Inside:
+    """The call of a layer or model inside an override. `replaced` counts the places of the last call."""
+
+    def __init__(
+        self,
+        model: Any,
+        gradients: Mapping[Any, Any],
+        make: Callable[..., Any],
+        check: Callable[..., None],
+    ) -> None:
+        self.replaced: dict[str, int] = {}
+        self._model = model
+        self._check = check
+        self._layers = {kind: g for kind, g in gradients.items() if _is_layer(kind)}
+        operations = {kind: g for kind, g in gradients.items() if kind not in self._layers}
+
+        def pure(left: _Left, values: Any, args: Any, kwargs: Any) -> Any:
+            return self._pure(left, values, args, kwargs)
+
+        pure.__name__ = model.name
+        override = hosts.host("jax").override
+        self._function = override(pure, operations, make, check) if operations else pure
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        left = _Left(self._model.variables)
+        with AutocastScope(None):
+            values = [variable.value for variable in left.variables]
+        outputs, updates, losses, masks = self._function(left, values, args, kwargs)
+        for place, update in zip(left.changed, updates):
+            left.variables[place].assign(update)
+        for layer, loss in zip(left.losing, losses):
+            layer.add_loss(loss)
+        for output, mask in zip(keras.tree.flatten(outputs), masks):
+            if mask is not None:
+                set_keras_mask(output, mask)
+        self.replaced |= getattr(self._function, "replaced", {})
+        return outputs
+
+    def _pure(self, left: _Left, values: Any, args: Any, kwargs: Any) -> Any:
+        replaced = {kinds.name(kind): 0 for kind in self._layers}
+        seen: list[str] = []
+
+        def choose(layer: Any) -> Any:
+            called = class_of(layer)
+            seen.append(called.__name__)
+            for kind, gradient in self._layers.items():
+                if kind == called.__name__ or kind is called:
+                    replaced[kinds.name(kind)] += 1
+                    return gradient
+            return None
+
+        losses: list[Any] = []
+
+        def lose(layer: Any, loss: Any) -> None:
+            found = keras.tree.flatten(loss)
+            left.losing += [layer] * len(found)
+            losses.extend(found)
+
+        scope = keras.StatelessScope(list(zip(left.variables, values)))
+        listening = layers_called_by(choose) if self._layers else contextlib.nullcontext()
+        with scope, listening, _losses_told(lose):
+            before = [scope.get_current_value(variable) for variable in left.variables]
+            outputs = called_as(self._model, choose)(*args, **kwargs)
+            after = [scope.get_current_value(variable) for variable in left.variables]
+        left.changed = [i for i, (a, b) in enumerate(zip(before, after)) if a is not b]
+        masks = [get_keras_mask(output) for output in keras.tree.flatten(outputs)]
+        self.replaced = replaced
+        self._check(replaced, seen, self._model.name)
+        return outputs, [after[i] for i in left.changed], losses, masks
+
+
+inside = Inside
+
+
+def word(kind: Any) -> Any:
+    """Name a kind by something that can be stored: a layer by its class, an operation by its name."""
+    return kind if _is_layer(kind) else kinds.in_jaxpr(kind)
+
+
+def _is_layer(kind: Any) -> bool:
+    if isinstance(kind, str):  # "Dense" is a layer, "tanh" an operation, "MyBlock" somebody's layer
+        return hasattr(keras.layers, kind) or kind[:1].isupper()
+    return isinstance(kind, type) and issubclass(kind, keras.layers.Layer)
