@@ -9,7 +9,7 @@ than the framework work too.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from importlib import import_module
 from typing import Any
 
@@ -56,9 +56,8 @@ def read(whole: Whole, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Call a rule as a whole."""
     values = (*args, *kwargs.values())
     # A function or object among the arguments is part of what is compiled, and not of its data.
-    modules = [value for value in values if _is_module(value)]
     places = [not _is_module(value) and _is_code(value) for value in values]
-    codes = [value for value, place in zip(values, places) if place] + modules
+    codes = [value for value, place in zip(values, places) if place] + modules_of(values)
     taken = getattr(whole, whole.prepare(*codes))
     inputs: list[Any] = []
     for reader in taken.readers:
@@ -93,3 +92,16 @@ _is_data._dynamo_marked_constant = True  # type: ignore[attr-defined]
 
 def _is_module(value: Any) -> bool:
     return not isinstance(value, (dict, list, tuple)) and hasattr(value, "named_parameters")
+
+
+def modules_of(values: Iterable[Any]) -> list[Any]:
+    """List the modules among arguments, and in structures of them."""
+    found: list[Any] = []
+    for value in values:
+        if isinstance(value, (list, tuple)):
+            found += modules_of(value)
+        elif isinstance(value, dict):
+            found += modules_of(value.values())
+        elif _is_module(value):
+            found.append(value)
+    return found

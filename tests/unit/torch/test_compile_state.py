@@ -240,6 +240,24 @@ def test_a_method_of_any_object():
         torch.testing.assert_close(gradient(compiled), gradient(plain.rule))
 
 
+@pb.custom_gradient
+def through(modules, x):
+    def grad(dy):
+        factor = 1.0 if modules["all"][0].training else 2.0
+        return {"modules": None, "x": dy * factor * modules["all"][0].factor}
+
+    return modules["all"][0](x), grad
+
+
+def test_modules_in_a_structure():
+    inner = Inner()
+    function = functools.partial(through, {"all": [inner]})
+    compiled = torch.compile(lambda x: through({"all": [inner]}, x), backend="aot_eager", fullgraph=True)
+    for change in (lambda: None, inner.eval, more(lambda: inner, "factor")):
+        change()
+        torch.testing.assert_close(gradient(compiled), gradient(function))
+
+
 LAYER = torch.nn.Linear(2, 2)
 TWICE = Scaling(2.0)
 nested = pb.custom_gradient(lambda x: (of_names(x), lambda dy: dy * FACTOR))

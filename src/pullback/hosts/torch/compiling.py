@@ -19,6 +19,7 @@ from torch.fx.node import base_types
 from torch.utils._pytree import SUPPORTED_NODES, register_pytree_node
 
 from pullback.errors import HostError, PullbackError
+from pullback.hosts.reading import modules_of
 from pullback.hosts.torch.export import exporting
 from pullback.hosts.torch.reached import Reached
 from pullback.hosts.torch.twins import Twins
@@ -66,7 +67,8 @@ class Taken:
     def _key(self) -> list[Any]:
         cells = [[id(cell) for cell in reader.__closure__ or ()] for reader in self.readers]
         spaces = [id(reader.__globals__) for reader in self.readers if reader.__closure__ is None]
-        return [[id(c()) for c in self._codes], [r.__code__ for r in self.readers], cells, spaces]
+        codes = [id(code()) for code in self._codes]
+        return [self._exported, codes, [reader.__code__ for reader in self.readers], cells, spaces]
 
     def _run(self, places: list[bool], args: list[Any], kwargs: dict[str, Any], inputs: list[Any]) -> Any:
         """Run the rule: what Dynamo takes for a single call."""
@@ -81,7 +83,7 @@ class Taken:
                 raise self._no_place(f"a {type(result).__name__} that it returns")
             return result
         except Exception as error:  # Dynamo would say no more than that there was one
-            self._error = error
+            self._error = error.with_traceback(None)  # which would keep the tensors of the trace
             return []
 
     def _ran(self, places: list[bool], args: list[Any], kwargs: dict[str, Any], inputs: list[Any]) -> Any:
@@ -89,10 +91,10 @@ class Taken:
         rest = iter(codes)
         given = [next(rest) if place else value for place, value in zip(places, [*args, *kwargs.values()])]
         function = self._function
-        modules = [value for value in given if isinstance(value, torch.nn.Module)]
+        modules = modules_of(given)
         if modules or inputs:
             twins = Twins(Reached(function, [*codes, *modules], self.where), inputs)
-            given, function = [twins.of(value) for value in given], twins.of(function)
+            given, function = [twins.inside(value) for value in given], twins.of(function)
         return function(*given[: len(args)], **dict(zip(kwargs, given[len(args) :])))
 
     def _no_place(self, found: str) -> HostError:

@@ -138,7 +138,7 @@ class Reached:
             if kept is not None:
                 self._follow(value, path, reader)
             return
-        if isinstance(value, _NUMBERS) and type(value) in _NUMBERS:
+        if type(value) in _NUMBERS:
             lines.append(f"pb_equal({path})")
             return
         if isinstance(value, np.ndarray):

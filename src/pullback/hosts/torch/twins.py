@@ -47,6 +47,14 @@ class Twins:
             return made
         return self._made[id(module)]
 
+    def inside(self, value: Any) -> Any:
+        """Give an argument with twins in it: a structure is the call's own."""
+        if type(value) in (list, tuple):
+            return type(value)([self.inside(part) for part in value])
+        if type(value) is dict:
+            return {key: self.inside(part) for key, part in value.items()}
+        return self.of(value)
+
     def of(self, value: Any) -> Any:
         """Give the twin of a value; itself where it leads to no input."""
         if id(value) in self._made:
