@@ -267,14 +267,18 @@ def test_what_matched_nothing_is_an_error_that_lists_what_is_there():
         net(X)
 
 
-@pytest.mark.parametrize("kind", [tf.nn.gelu, 3, tf.Tensor, lambda x: x], ids=str)
+@pytest.mark.parametrize(
+    "kind", [tf.nn.gelu, 3, tf.Tensor, lambda x: x], ids=["a composition", "a number", "a class", "a lambda"]
+)
 def test_what_is_no_operation_is_refused(kind):
     with pytest.raises(pb.errors.OverrideError, match="is no operation"):
         pb.override(net, {kind: guided})(X)
 
 
 @pytest.mark.parametrize(
-    "arguments", [(net,), (net, {}), (net, [guided]), ({},), (3, {"Relu": guided})], ids=str
+    "arguments",
+    [(net,), (net, {}), (net, [guided]), ({},), (3, {"Relu": guided})],
+    ids=["alone", "empty", "a list", "no kinds", "a number"],
 )
 def test_what_is_no_override_is_refused(arguments):
     with pytest.raises(pb.errors.OverrideError):

@@ -105,7 +105,9 @@ def test_hooks_run_once(net):
     assert met == [net.a, seen]
 
 
-@pytest.mark.parametrize("kind", [F.relu, torch.relu, "relu", nn.Linear, "Linear"], ids=str)
+@pytest.mark.parametrize(
+    "kind", [F.relu, torch.relu, "relu", nn.Linear, "Linear"], ids=["F", "torch", "relu", "nn", "Linear"]
+)
 def test_it_is_saved_loaded_and_copied_with_its_gradients(net, kind):
     gradient = blocked if "inear" in str(kind) else tenfold
     seen = pb.override(net, {kind: gradient})

@@ -43,8 +43,12 @@ def test_gradient_is_the_closed_form():
     torch.testing.assert_close(slope(net), torch.where(X > 0, SCALE, torch.zeros(())))
 
 
-@pytest.mark.parametrize("kind", [torch.relu, F.relu, torch.Tensor.relu, "relu"], ids=str)
-@pytest.mark.parametrize("spelt", [torch.relu, F.relu, torch.Tensor.relu, nn.ReLU()], ids=str)
+@pytest.mark.parametrize(
+    "kind", [torch.relu, F.relu, torch.Tensor.relu, "relu"], ids=["torch", "F", "Tensor", "name"]
+)
+@pytest.mark.parametrize(
+    "spelt", [torch.relu, F.relu, torch.Tensor.relu, nn.ReLU()], ids=["torch", "F", "Tensor", "nn"]
+)
 def test_an_operation_has_many_names(kind, spelt):
     f = pb.override(lambda x: spelt(x), {kind: hundredfold})
     torch.testing.assert_close(slope(f), torch.full_like(X, 100))
@@ -144,7 +148,7 @@ def test_what_matched_nothing_is_an_error_that_lists_what_is_there():
         net(X)
 
 
-@pytest.mark.parametrize("kind", [3, torch.Tensor, lambda x: x], ids=str)
+@pytest.mark.parametrize("kind", [3, torch.Tensor, lambda x: x], ids=["a number", "a class", "a lambda"])
 def test_what_is_no_operation_is_refused(kind):
     with pytest.raises(pb.errors.OverrideError, match="is no operation"):
         pb.override(net, {kind: guided, torch.relu: guided})
