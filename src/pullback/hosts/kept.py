@@ -85,6 +85,8 @@ class _Pairs:
                 raise ChangedError
             return b
         self.seen.add((id(a), id(b)))
+        if type(a) is FunctionType and a.__code__ is not b.__code__:
+            return self.rewritten(a, b)
         first, second = _parts(a), _parts(b)
         if first is None or second is None:
             return self.compared(a, b)
@@ -92,6 +94,15 @@ class _Pairs:
             raise ChangedError
         parts = [self.merged(x, y) for x, y in zip(first, second)]
         return b if all(x is y for x, y in zip(parts, second)) else _built(b, parts)
+
+    def rewritten(self, a: FunctionType, b: FunctionType) -> Any:
+        """Merge two functions, the second of which a framework wrote anew: by the names of their cells."""
+        if a.__name__ != b.__name__ or a.__code__.co_filename == b.__code__.co_filename:
+            raise ChangedError  # another `grad`
+        kept = dict(zip(a.__code__.co_freevars, _parts(a) or ()))
+        parts, names = _parts(b) or [], b.__code__.co_freevars
+        merged = [self.merged(kept[n], part) if n in kept else part for n, part in zip(names, parts)]
+        return _built(b, merged + parts[len(names) :])
 
     def compared(self, a: Any, b: Any) -> Any:
         """Compare the attributes of two objects."""

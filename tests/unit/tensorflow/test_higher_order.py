@@ -320,8 +320,17 @@ def test_an_attribute_that_the_body_sets_anew_is_looked_at_too():
             inner.watch(X)
             y = layer.call(X)
         scale.assign(10.0)
-        with pytest.raises(pb.errors.SecondOrderError, match="kept other values for `grad`"):
+        with pytest.raises(pb.errors.SecondOrderError) as caught:
             inner.gradient(y, X)
+    said = [line.strip() for line in str(caught.value).splitlines()]
+    assert said[0].endswith("run again for a higher derivative, and kept other values for `grad`")
+    assert said[1:] == [
+        "expected: the same values in both runs",
+        "why: something that the body reads was changed after the first run, "
+        "and the derivative would be that of another function",
+        "fix: pass what changes as an argument, or differentiate before it is changed",
+        "read: docs/errors.md#second-order",
+    ]
 
 
 def test_a_first_derivative_that_is_recorded_has_the_value_of_one_that_is_not():
@@ -408,6 +417,34 @@ def test_every_draw_of_random_numbers_is_heard(draw):
         assert nth(noisy, X, 1) is not None
         with pytest.raises(pb.errors.SecondOrderError, match="draws random numbers"):
             nth(noisy, X, 2)
+
+
+def test_a_jacobian_that_is_differentiated_has_the_values_that_were_kept():
+    """Its pullback runs in a graph: there a change is an error when it runs."""
+    scale = tf.Variable(2.0, trainable=False, dtype=tf.float64)
+
+    @pb.custom_gradient
+    def f(x):
+        y = scale * tf.exp(x)
+
+        def grad(dy):
+            return dy * y
+
+        return y, grad
+
+    def twice(between):
+        with tf.GradientTape() as outer:
+            outer.watch(X)
+            with tf.GradientTape() as inner:
+                inner.watch(X)
+                y = f(X)
+            between()
+            total = tf.reduce_sum(inner.jacobian(y, X))
+        return outer.gradient(total, X)
+
+    np.testing.assert_allclose(twice(lambda: None), 2 * tf.exp(X))
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"f \(.* kept other values for `grad`"):
+        twice(lambda: scale.assign(10.0))
 
 
 @pytest.mark.parametrize("where", ["tape inside", "tape outside"])

@@ -7,6 +7,7 @@ what it keeps for `grad` depends on the inputs as it should; the values stay tho
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -94,7 +95,7 @@ class Backward:
         kept = Kept(self.pull, self.operation.host)
         pull = self.operation.forward(self.tensors)[1]
         try:
-            merged: Pullback = kept.within(pull, residuals.link)
+            merged: Pullback = kept.within(pull, functools.partial(residuals.link, self.operation))
         except ChangedError:
             raise refusals.changed_since(self.operation) from None
         return merged

@@ -6,21 +6,22 @@ from typing import Any
 
 import tensorflow as tf
 
+from pullback.hosts import refusals
+from pullback.hosts.base import Operation
 from pullback.hosts.kept import ChangedError
 from pullback.hosts.tensorflow import recording
 
-_DIFFERENT = "the body was run again for a higher derivative, and kept other values for `grad`"
 _EPS = {tf.float16: 2.0**-10, tf.float32: 2.0**-23, tf.float64: 2.0**-52}
 
 
-def link(kept: Any, again: Any) -> Any:
+def link(operation: Operation, kept: Any, again: Any) -> Any:
     """Give a tensor with the value of the first run, whose gradient goes to that of the second."""
     if kept.dtype != again.dtype or not kept.shape.is_compatible_with(again.shape):
         raise ChangedError
     with recording.stop_recording():
         agree = _agree(kept, again)
     if not tf.executing_eagerly():
-        return _guarded(agree, again)
+        return _guarded(operation, agree, again)
     if not agree:
         raise ChangedError
     with recording.stop_recording():
@@ -44,9 +45,10 @@ def _agree(a: Any, b: Any) -> Any:
     return tf.reduce_all(same)
 
 
-def _guarded(agree: Any, again: Any) -> Any:
+def _guarded(operation: Operation, agree: Any, again: Any) -> Any:
     """Refuse when the graph runs; XLA drops assertions, and gets NaN."""
-    with tf.control_dependencies([tf.debugging.Assert(agree, [_DIFFERENT])]):
+    said = str(refusals.changed_since(operation))
+    with tf.control_dependencies([tf.debugging.Assert(agree, [said])]):
         if again.dtype.is_floating or again.dtype.is_complex:
             return tf.where(agree, again, tf.cast(float("nan"), again.dtype))
         return tf.identity(again)
