@@ -97,7 +97,7 @@ def _run(operation: Operation, tensors: list[Any]) -> _Run:
             outputs, pull = operation.forward(tensors)
         return _Run(outputs, *_eager(operation, tensors, outputs, pull))
     outputs, pull = operation.forward(tensors)
-    return _Run(outputs, *_traced(operation, tensors, outputs, pull))
+    return _Run(outputs, *derived(operation, tensors, outputs, pull))
 
 
 def _with_tangents(run: _Run, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
@@ -117,9 +117,10 @@ def _eager(
     return _kept(operation, tensors), dataclasses.replace(derivative, pull=lambda _, given: run(given))
 
 
-def _traced(
+def derived(
     operation: Operation, tensors: list[Any], outputs: list[Any], pull: Pullback
 ) -> tuple[list[Any], Derivative]:
+    """Trace a pullback: what it closes over, and the derivative that takes it."""
     derivative, run = _outline(operation, tensors, outputs, pull)
     kept = _kept(operation, tensors)
     places: list[int] = []
@@ -173,7 +174,7 @@ def _outline(
             raise captures.refuse(operation, captures.first_name(operation)) from error
         results = got.inputs
         if got.second is not None:
-            results = order.next_order(operation, tensors, filled(pull, given), got)
+            results = order.next_order(operation, tensors, filled(pull, given), got, pull)
         return [None if c is None else _conjugate(c) for c in results]
 
     outlines = [None] * len(outputs)  # `run` keeps no output alive
@@ -206,7 +207,7 @@ def _frozen(operation: Operation, tensors: list[Any]) -> list[Any]:
         for i, tensor in zip(unknown, given):
             full[i] = tensor
         outputs, pull = operation.forward(full)
-        residuals, derivative = _traced(operation, full, outputs, pull)
+        residuals, derivative = derived(operation, full, outputs, pull)
         found[:] = [(len(outputs), derivative)]
         return [*outputs, *residuals]
 

@@ -178,6 +178,7 @@ def _inner(equation: Any, flows: list[Flow], rules: list[str]) -> Iterator[Seque
         jaxpr, consts = params["program"].traced(types, params["name"])
         yield _follow(jaxpr, [*map(_constant, consts), *flows], rules)
     elif name == "pullback_owned":
+        rules.append(name)
         yield flows[: params["counts"][0]]
     elif name == "pullback":
         yield _pushed(equation, flows, rules)
