@@ -223,10 +223,10 @@ def settle(
     if variables:
         returned, of_variables = _split_variables(returned, variables, call, grad)
     second = None
-    if isinstance(returned, (tuple, list)) and len(returned) >= 2 and callable(returned[-1]):
-        if not _ends_in_structure(returned, call, tensors):
-            second = returned[-1]
-            returned = returned[0] if len(returned) == 2 else tuple(returned[:-1])
+    last = returned[-1] if isinstance(returned, (tuple, list)) and len(returned) >= 2 else None
+    if callable(last) and not _ends_in_structure(returned, call, tensors):
+        second = last
+        returned = returned[0] if len(returned) == 2 else tuple(returned[:-1])
     inputs: list[Tensor | None] = [None] * len(tensors)
     for slot, value in _by_slot(returned, call, tensors, grad):
         leaves = tree.match(slot.tree, value)

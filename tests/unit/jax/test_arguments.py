@@ -229,8 +229,8 @@ def test_gradients_and_tangents_are_as_weak_as_their_values(scale, mode):
     for x in (1.0, jnp.asarray(1.0, jnp.float64), jnp.asarray(1.0, jnp.float32)):
         for derivative in (
             jax.grad,
-            lambda f: lambda x: jax.jvp(f, (x,), (x,))[1],
-            lambda f: lambda x: jax.linearize(f, x)[1](x),
+            lambda f: lambda v: jax.jvp(f, (v,), (v,))[1],
+            lambda f: lambda v: jax.linearize(f, v)[1](v),
         ):
             got, want = (jax.typeof(mode(derivative(g))(x)) for g in (f, plain))
             assert got == want

@@ -153,6 +153,9 @@ LINEAR_IN_PLACES = {
     "a constant where x is large": lambda x, dy: dy + jnp.where(x > 2, 1.0, 0.0),
     "a clip of huge cotangents": lambda x, dy: jnp.clip(dy, -1e8, 1e8),
     "a loop that starts elsewhere": lambda x, dy: jax.lax.scan(lambda c, _: (c + dy, None), x - x[0], x)[0],
+    "a loop that adds later": lambda x, dy: jax.lax.scan(
+        lambda c, _: ((c[0] + 1.0, c[1] + c[0]), None), (0.0 * x, dy), x
+    )[0][1],
     "a rounding": lambda x, dy: dy.astype(int).astype(dy.dtype),
 }
 

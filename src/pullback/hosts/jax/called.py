@@ -49,7 +49,7 @@ class Program:
         """Run what was traced; the user's code if nothing was."""
         if self._traced is None:
             return list(self.evaluate(*operands))
-        return tracing.run(*self._traced, operands)
+        return tracing.run(self._traced.jaxpr, self._traced.consts, operands)
 
 
 def call(

@@ -1,8 +1,8 @@
 """Forward mode: the user's pushforward, or the transpose of a linear pullback.
 
 The transpose of a map that is not linear is a plausible wrong number. JAX refuses to transpose most of these
-by itself; it lets a constant pass that is added, and cannot read a rule inside the pullback. So the program of
-the pullback is asked first (`linearity.py`), in every call: `grad` may take another way the next time.
+by itself; it lets a constant pass that is added, and cannot read a rule inside the pullback. So the program
+of the pullback is asked first (`linearity.py`), in every call: `grad` may take another way the next time.
 """
 
 from __future__ import annotations
@@ -47,7 +47,8 @@ def given(derivative: Derivative, residuals: Sequence[Any], tangents: Sequence[A
 
 def transposed(derivative: Derivative, residuals: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:
     """Push by the transpose of the pullback."""
-    operation, places = derivative.operation, []
+    operation = derivative.operation
+    places: list[int] = []
 
     def pull(*cotangents: Any) -> list[Any]:
         got = derivative.pulled(residuals, cotangents)

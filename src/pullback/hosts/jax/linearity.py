@@ -1,8 +1,8 @@
 """Whether a traced function is linear in its arguments: proven from its program, for every value.
 
-Each variable is followed from the arguments on. It is linear in them, or known without them; an operation that
-takes a linear variable must be one that is linear in it. Something known may be added to something linear only
-if it is zero. What is measured at one value may be clipped at another, so nothing is measured.
+Each variable is followed from the arguments on. It is linear in them, or known without them. An operation
+that takes a linear variable must be one that is linear in it, and nothing but a zero may be added to it. What
+is measured at one value may be clipped at another, so nothing is measured.
 """
 
 from __future__ import annotations
@@ -20,12 +20,16 @@ from pullback.hosts.jax import tracing
 from pullback.hosts.linear import LINEAR, NOT_LINEAR
 
 # linear in everything they take that is no index
-_MAPS = frozenset(
-    "all_gather all_gather_invariant all_to_all broadcast broadcast_in_dim conj convert_element_type copy copy_p "
-    "cumsum device_put dynamic_slice expand_dims fft gather imag mesh_cast neg optimization_barrier pbroadcast "
-    "pcast ppermute psum psum2 psum_invariant psum_scatter pvary real reduce_scatter reduce_precision reduce_sum "
-    "reduce_window_sum reshape reshard rev sharding_constraint slice split squeeze transpose unreduced_psum".split()
-)
+# fmt: off
+_MAPS = {
+    "all_gather", "all_gather_invariant", "all_to_all", "broadcast", "broadcast_in_dim", "conj",
+    "convert_element_type", "copy", "copy_p", "cumsum", "device_put", "dynamic_slice", "expand_dims",
+    "fft", "gather", "imag", "mesh_cast", "neg", "optimization_barrier", "pbroadcast", "pcast",
+    "ppermute", "psum", "psum2", "psum_invariant", "psum_scatter", "pvary", "real", "reduce_precision",
+    "reduce_scatter", "reduce_sum", "reduce_window_sum", "reshape", "reshard", "rev",
+    "sharding_constraint", "slice", "split", "squeeze", "transpose", "unreduced_psum",
+}
+# fmt: on
 # linear in all of these together: which of their operands are no indices
 _SUMS = {
     "add": slice(None),
@@ -54,7 +58,7 @@ _CALLS = ("jit", "pjit", "closed_call", "core_call", "checkpoint", "remat", "rem
 _RULES = ("custom_jvp_call", "custom_vjp_call", "custom_vjp_call_jaxpr")
 
 
-class Unproven(Exception):
+class UnprovenError(Exception):
     """A function is not linear, or nothing tells that it is."""
 
 
@@ -80,7 +84,7 @@ def judge(jaxpr: Any, consts: Sequence[Any]) -> tuple[str, bool]:
     try:
         for flow in _follow(jaxpr, flows, rules):
             _joined([None, flow])
-    except Unproven as found:
+    except UnprovenError as found:
         return str(found), bool(rules)
     return LINEAR, bool(rules)
 
@@ -102,7 +106,7 @@ def _joined(flows: Sequence[Flow]) -> Flow:
     if len(known) == len(flows):
         return Known(lambda: all(flow.is_zero() for flow in known))
     if not all(flow.is_zero() for flow in known):
-        raise Unproven(NOT_LINEAR)
+        raise UnprovenError(NOT_LINEAR)
     return None
 
 
@@ -135,18 +139,18 @@ def _through(equation: Any, flows: list[Flow], rules: list[str]) -> Sequence[Flo
         return [Known(lambda: follows and some(flow.is_zero() for flow in factors))] * count
     if name in _MAPS:
         if moving != [0] and len(flows) > 1 and name not in ("optimization_barrier", "psum"):
-            raise Unproven(NOT_LINEAR)
+            raise UnprovenError(NOT_LINEAR)
         if not all(jnp.issubdtype(variable.aval.dtype, np.inexact) for variable in equation.outvars):
-            raise Unproven(NOT_LINEAR)  # a rounding
+            raise UnprovenError(NOT_LINEAR)  # a rounding
         return flows if count == len(flows) else [None] * count
     if name in _PRODUCTS:
         if len(moving) > 1 or moving[0] not in _PRODUCTS[name]:
-            raise Unproven(NOT_LINEAR)
+            raise UnprovenError(NOT_LINEAR)
         return [None]
     inner = next(_inner(equation, flows, rules), None)
     if inner is None:
         opaque = equation.primitive not in ad.primitive_jvps or "callback" in name or "foreign" in name
-        raise Unproven(f"not known to be linear (it goes through `{name}`)" if opaque else NOT_LINEAR)
+        raise UnprovenError(f"not known to be linear (it goes through `{name}`)" if opaque else NOT_LINEAR)
     return inner
 
 
@@ -163,10 +167,10 @@ def _inner(equation: Any, flows: list[Flow], rules: list[str]) -> Iterator[Seque
         first = params["num_consts"]
         last = first + params["num_carry"]
         carried = flows[first:last]
-        for _ in range(2 * len(carried) + 1):  # until a step changes nothing: each goes from zero to linear once
+        while True:  # until a step changes nothing: each goes once from zero to something, or to linear
             results = _follow(params["jaxpr"], [*flows[:first], *carried, *flows[last:]], rules)
             after = [_joined([a, b]) for a, b in zip(carried, results)]
-            if [a is None for a in after] == [a is None for a in carried]:
+            if [a and a.is_zero() for a in after] == [a and a.is_zero() for a in carried]:
                 break
             carried = after
         yield [*after, *results[len(after) :]]

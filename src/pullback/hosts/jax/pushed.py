@@ -43,7 +43,7 @@ class Derivative:
     jaxpr: Any = None  # of a pullback that was traced
 
     def __call__(self, *operands: Any) -> list[Any]:
-        """Push: JAX's caches hold what can be called weakly, so a run is kept by those who differentiate it."""
+        """Push. JAX's caches hold what can be called weakly: a run lives as long as who differentiates it."""
         return self.pushed(operands[: self.count], operands[self.count :])
 
     def pushed(self, residuals: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:
@@ -96,13 +96,11 @@ def tangent_type(value: Any) -> Any:
 
 
 def typed(value: Any, kind: Any) -> Any:
-    """Give a value the type that JAX has for it: varying along the axes of a mesh, weak as a Python number."""
+    """Give a value the type that JAX has for it: its axes of a mesh, and weak as a Python number is."""
     value = varying.like(value, kind)
     if value.weak_type == kind.weak_type:
         return value
-    return convert_element_type_p.bind(
-        value, new_dtype=value.dtype, weak_type=kind.weak_type, sharding=None
-    )
+    return convert_element_type_p.bind(value, new_dtype=value.dtype, weak_type=kind.weak_type, sharding=None)
 
 
 def refusal(
