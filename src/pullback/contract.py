@@ -225,8 +225,9 @@ def settle(
     if variables:
         returned, of_variables = split_variables(returned, variables, call, grad)
     second = None
-    if isinstance(returned, (tuple, list)) and len(returned) >= 2 and callable(returned[-1]):
-        second = returned[-1]
+    last = returned[-1] if isinstance(returned, (tuple, list)) and len(returned) >= 2 else None
+    if callable(last) and not _ends_in_structure(returned, call, tensors):
+        second = last
         returned = returned[0] if len(returned) == 2 else tuple(returned[:-1])
     inputs: list[Tensor | None] = [None] * len(tensors)
     for slot, value in _by_slot(returned, call, tensors, grad):
@@ -258,13 +259,12 @@ def _by_slot(
 ) -> list[tuple[Slot, Any]]:
     """Pair each argument with what was returned for it."""
     slots = call.slots
-    moving = [slot for slot in slots if slot.has_tensor]
-    smooth = [slot for slot in moving if _smooth(slot, tensors, call.host)]
+    readings = _readings(call, tensors)
+    moving, smooth = readings[:2]
     if isinstance(returned, Mapping) and not _is_structure_of(returned, moving):
         return _by_name(returned, slots, call, grad)
     if isinstance(returned, (tuple, list)):
-        # The four readings are nested sets of arguments: equal counts mean equal arguments.
-        for reading in (moving, smooth, [slot for slot in slots if slot.passed], slots):
+        for reading in readings:
             if len(reading) == len(returned):
                 pairs = list(zip(reading, returned))
                 if all(tree.match(slot.tree, value) is not None for slot, value in pairs):
@@ -283,6 +283,22 @@ def _by_slot(
         fix=f"return {_tuple_of(moving, grad)}"
         "   # None for an argument without a gradient, or a dict by name",
     )
+
+
+def _readings(call: Call, tensors: Sequence[Tensor]) -> tuple[list[Slot], ...]:
+    """List what one cotangent each may be meant for; nested sets: equal counts mean equal arguments."""
+    moving = [slot for slot in call.slots if slot.has_tensor]
+    smooth = [slot for slot in moving if _smooth(slot, tensors, call.host)]
+    return moving, smooth, [slot for slot in call.slots if slot.passed], call.slots
+
+
+def _ends_in_structure(returned: Sequence[Any], call: Call, tensors: Sequence[Tensor]) -> bool:
+    """Tell the cotangent of a last argument that is a module, and can be called, from a `gradgrad`."""
+    last = returned[-1]
+    if not tree.is_container(last):
+        return False
+    ends = [reading[-1] for reading in _readings(call, tensors) if len(reading) == len(returned)]
+    return any(slot.tree is not None and tree.match(slot.tree, last) is not None for slot in ends)
 
 
 def _smooth(slot: Slot, tensors: Sequence[Tensor], host: Host) -> bool:

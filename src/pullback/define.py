@@ -145,7 +145,9 @@ def function_of(rule: Rule, apply: Callable[[Call], list[Any]] | None = None) ->
 
             return place(function, args, kwargs)
         if apply is not None:
-            return call.result(apply(call))
+            outputs = apply(call)
+            call.tensors = ()
+            return call.result(outputs)
         tensors: Any = call.tensors
         call.tensors = ()  # what a host keeps of a call is the host's affair
         return call.result(call.host.apply(call, tensors))

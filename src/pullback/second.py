@@ -28,9 +28,15 @@ class Second(Derived):
         cut = len(tensors) - self.count
         inputs, cotangents = list(tensors[:cut]), list(tensors[cut:])
         _, pull = self.call.forward(inputs)
-        got = pull(cotangents)
+        return self.after(pull, pull(cotangents), inputs, cotangents)
+
+    def after(
+        self, first: Pullback, got: Cotangents, inputs: Sequence[Tensor], cotangents: Sequence[Tensor]
+    ) -> tuple[list[Tensor], Pullback]:
+        """Give the outputs and the pullback of this operation from a run of `grad` that is there."""
         given = [i for i, cotangent in enumerate(got.inputs) if cotangent is not None]
-        return [got.inputs[i] for i in given], SecondPullback(self.call, pull, got, given, inputs, cotangents)
+        outputs = [got.inputs[i] for i in given]
+        return outputs, SecondPullback(self.call, first, got, given, inputs, cotangents)
 
 
 class SecondPullback:

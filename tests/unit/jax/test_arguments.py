@@ -187,3 +187,50 @@ def test_complex_cotangents_are_those_of_the_documented_convention(mode):
     seen.clear()  # dL/d conj(y) of L = Re(w·y) is conj(w)
     jax.grad(lambda z: jnp.real(weights * square(z)).sum())(z)
     np.testing.assert_allclose(seen[-1], jnp.conj(weights))
+
+
+def test_the_cotangent_of_a_structure_that_can_be_called_is_no_second_order(mode):
+    @pb.custom_gradient
+    def call(x, f):
+        def grad(dy):
+            return dy * f.args[0], jax.tree_util.Partial(f.func, dy * x)
+
+        return f(x), grad
+
+    f = jax.tree_util.Partial(jnp.multiply, jnp.array(3.0))
+    dx, df = mode(jax.grad(call, argnums=(0, 1)))(jnp.array(2.0), f)
+    assert (float(dx), float(df.args[0])) == (3.0, 2.0)
+
+
+def test_a_gradgrad_beside_such_a_cotangent_is_one():
+    @pb.custom_gradient
+    def call(x, f):
+        def grad(dy):
+            def gradgrad(ddx, ddf):
+                return 100.0 * ddx, None
+
+            return dy * f.args[0], jax.tree_util.Partial(f.func, dy * x), gradgrad
+
+        return f(x), grad
+
+    f = jax.tree_util.Partial(jnp.multiply, jnp.array(3.0))
+    assert float(jax.grad(jax.grad(call))(jnp.array(2.0), f)) == 100.0
+
+
+@pytest.mark.parametrize("scale", [2.0, np.float64(2.0)], ids=["weak", "strong"])
+def test_gradients_and_tangents_are_as_weak_as_their_values(scale, mode):
+    @pb.custom_gradient
+    def f(x):
+        return x * scale, lambda dy: dy * scale
+
+    def plain(x):
+        return x * scale
+
+    for x in (1.0, jnp.asarray(1.0, jnp.float64), jnp.asarray(1.0, jnp.float32)):
+        for derivative in (
+            jax.grad,
+            lambda f: lambda v: jax.jvp(f, (v,), (v,))[1],
+            lambda f: lambda v: jax.linearize(f, v)[1](v),
+        ):
+            got, want = (jax.typeof(mode(derivative(g))(x)) for g in (f, plain))
+            assert got == want

@@ -112,3 +112,74 @@ def test_a_derivative_that_nobody_uses_is_not_asked_for():
         assert got.tolist() == [1.0, 1.0, 1.0]
         with pytest.raises(ForbiddenGradientError):
             mode(jax.grad(lambda x: pb.forbid_gradient(x).sum()))(x)
+
+
+def solved(x, dy):
+    return jnp.linalg.solve(jnp.diag(x) + 1.0, dy)
+
+
+LINEAR = {
+    "a mask": lambda x, dy: jnp.where(x > 1, 2 * dy, 0.0),
+    "a scatter": lambda x, dy: jnp.zeros_like(x).at[jnp.array([2, 0, 2])].add(dy),
+    "a part that is set": lambda x, dy: jnp.zeros_like(x).at[1:].set(x[1:] * dy[1:]),
+    "a branch": lambda x, dy: jax.lax.cond(x[0] > 0, lambda d: 2 * d, lambda d: d * x, dy),
+    "a loop": lambda x, dy: jax.lax.scan(lambda c, w: (c + w * dy, None), jnp.zeros_like(x), x)[0],
+    "a mean": lambda x, dy: dy - dy.mean() + jnp.cumsum(dy[::-1]),
+    "a product": lambda x, dy: jnp.outer(x, x) @ dy,
+    "a solver": solved,
+    "a transform": lambda x, dy: jnp.fft.irfft(x[0] * jnp.fft.rfft(dy), 3),
+    "parts": lambda x, dy: jnp.concatenate([jnp.stack([dy[2], x[0] * dy[0]]), jnp.zeros(1)]),
+    "a gradient": lambda x, dy: jax.vjp(jnp.sin, x)[1](dy)[0],
+    "a rule": lambda x, dy: pb.scale_gradient(dy, 1.0) * x,
+}
+
+
+@pytest.mark.parametrize("pull", LINEAR.values(), ids=LINEAR.keys())
+def test_a_linear_pullback_is_transposed(pull, mode):
+    @pb.custom_gradient
+    def f(x):
+        return x * 1.0, lambda dy: pull(x, dy)
+
+    x, t = jnp.array([0.5, 1.5, 2.5]), jnp.array([1.0, -2.0, 3.0])
+    rows = jax.vmap(lambda dy: pull(x, dy))(jnp.eye(3))
+    np.testing.assert_allclose(mode(lambda x: jax.jvp(f, (x,), (t,))[1])(x), rows @ t, atol=1e-9)
+
+
+LINEAR_IN_PLACES = {
+    "a clip where x is large": lambda x, dy: jnp.where(x > 2, jnp.clip(dy, -1, 1), dy),
+    "a clip in a branch": lambda x, dy: jax.lax.cond(
+        x[0] > 2, lambda d: jnp.clip(d, -1, 1), lambda d: 2 * d, dy
+    ),
+    "a constant where x is large": lambda x, dy: dy + jnp.where(x > 2, 1.0, 0.0),
+    "a clip of huge cotangents": lambda x, dy: jnp.clip(dy, -1e8, 1e8),
+    "a loop that starts elsewhere": lambda x, dy: jax.lax.scan(lambda c, _: (c + dy, None), x - x[0], x)[0],
+    "a loop that adds later": lambda x, dy: jax.lax.scan(
+        lambda c, _: ((c[0] + 1.0, c[1] + c[0]), None), (0.0 * x, dy), x
+    )[0][1],
+    "a rounding": lambda x, dy: dy.astype(int).astype(dy.dtype),
+}
+
+
+@pytest.mark.parametrize("pull", LINEAR_IN_PLACES.values(), ids=LINEAR_IN_PLACES.keys())
+def test_a_pullback_that_is_linear_in_places_is_refused_everywhere(pull, mode):
+    @pb.custom_gradient
+    def f(x):
+        return x * 1.0, lambda dy: pull(x, dy)
+
+    for x in (jnp.array([0.5, 0.5]), jnp.array([4.0, 5.0])):
+        with pytest.raises(ForwardModeError, match="not linear in its cotangents"):
+            mode(lambda x: jax.jvp(f, (x,), (x,)))(x)
+
+
+def test_a_grad_that_takes_another_way_is_judged_again(mode):
+    clipped = False
+
+    @pb.custom_gradient
+    def f(x):
+        return x * 1.0, lambda dy: jnp.clip(dy, -1, 1) if clipped else dy
+
+    x = jnp.array([3.0])
+    assert mode(lambda x: jax.jvp(f, (x,), (x,))[1])(x).tolist() == [3.0]
+    clipped = True
+    with pytest.raises(ForwardModeError):
+        mode(lambda x: jax.jvp(f, (x,), (x,))[1])(x)

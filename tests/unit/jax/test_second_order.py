@@ -108,3 +108,51 @@ def test_a_branch_in_the_body_works_at_every_order_on_numbers():
     assert float(jax.grad(leaky)(-1.0)) == pytest.approx(-0.2)
     assert float(jax.grad(jax.grad(leaky))(-1.0)) == pytest.approx(0.2)
     assert float(jax.jacfwd(jax.jacfwd(leaky))(2.0)) == pytest.approx(2.0)
+
+
+class Counter:
+    """A state that every run of a body changes."""
+
+    runs = 0
+
+    def scale(self):
+        self.runs += 1
+        return float(self.runs)
+
+
+@pytest.mark.parametrize("explicit", [False, True], ids=["derived", "gradgrad"])
+@pytest.mark.parametrize("late", [False, True], ids=["at once", "later"])
+def test_every_order_comes_from_one_run_of_the_body(explicit, late):
+    state = Counter()
+
+    @pb.custom_gradient
+    def f(x):
+        scale = state.scale()
+
+        def grad(dy):
+            def gradgrad(ddx):
+                return -scale * dy * jnp.sin(x) * ddx
+
+            dx = scale * dy * jnp.cos(x)
+            return (dx, gradgrad) if explicit else dx
+
+        return scale * jnp.sin(x), grad
+
+    def gradient(x):
+        _, pull = jax.vjp(f, x)
+        state.runs += 10 * late  # whoever runs the body now sees another state
+        return pull(jnp.ones_like(x))[0]
+
+    x, ones = jnp.array([0.3, 0.7]), jnp.ones(2)
+    for derivatives in (
+        lambda: (gradient(x), None),
+        lambda: jax.jvp(gradient, (x,), (ones,)),
+        lambda: jax.vjp(gradient, x),
+        lambda: (jax.linearize(f, x)[1](ones), None),
+    ):
+        state.runs = 0
+        first, second = derivatives()
+        np.testing.assert_allclose(first, jnp.cos(x))
+        if second is not None:
+            second = second(ones)[0] if callable(second) else second
+            np.testing.assert_allclose(second, -jnp.sin(x))

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jax.core import Tracer, eval_jaxpr
+from jax.core import Tracer, eval_context
 
 from pullback.hosts.base import Operation, Pullback, filled
 from pullback.hosts.jax import called, captures, forward, order, owned, pushed, tracing, varying
@@ -92,9 +92,12 @@ def _call(operation: Operation, tensors: Sequence[Any], values: Any = None) -> l
 
 
 def _run(operation: Operation, tensors: list[Any]) -> _Run:
+    if not any(map(is_traced, tensors)):
+        with eval_context():  # JAX runs compiled code directly there, and by a long way inside a trace
+            outputs, pull = operation.forward(tensors)
+        return _Run(outputs, *_eager(operation, tensors, outputs, pull))
     outputs, pull = operation.forward(tensors)
-    derive = _traced if any(map(is_traced, [*tensors, *outputs])) else _eager
-    return _Run(outputs, *derive(operation, tensors, outputs, pull))
+    return _Run(outputs, *derived(operation, tensors, outputs, pull))
 
 
 def _with_tangents(run: _Run, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
@@ -114,9 +117,10 @@ def _eager(
     return _kept(operation, tensors), dataclasses.replace(derivative, pull=lambda _, given: run(given))
 
 
-def _traced(
+def derived(
     operation: Operation, tensors: list[Any], outputs: list[Any], pull: Pullback
 ) -> tuple[list[Any], Derivative]:
+    """Trace a pullback: what it closes over, and the derivative that takes it."""
     derivative, run = _outline(operation, tensors, outputs, pull)
     kept = _kept(operation, tensors)
     places: list[int] = []
@@ -136,7 +140,7 @@ def _traced(
 
     def pulled(residuals: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
         results: list[Any] = [None] * count
-        for i, result in zip(places, eval_jaxpr(jaxpr, residuals[skipped:], *cotangents)):
+        for i, result in zip(places, tracing.run(jaxpr, residuals[skipped:], cotangents)):
             results[i] = result
         return results
 
@@ -170,7 +174,7 @@ def _outline(
             raise captures.refuse(operation, captures.first_name(operation)) from error
         results = got.inputs
         if got.second is not None:
-            results = order.next_order(operation, tensors, filled(pull, given), got)
+            results = order.next_order(operation, tensors, filled(pull, given), got, pull)
         return [None if c is None else _conjugate(c) for c in results]
 
     outlines = [None] * len(outputs)  # `run` keeps no output alive
@@ -203,7 +207,7 @@ def _frozen(operation: Operation, tensors: list[Any]) -> list[Any]:
         for i, tensor in zip(unknown, given):
             full[i] = tensor
         outputs, pull = operation.forward(full)
-        residuals, derivative = _traced(operation, full, outputs, pull)
+        residuals, derivative = derived(operation, full, outputs, pull)
         found[:] = [(len(outputs), derivative)]
         return [*outputs, *residuals]
 
@@ -215,7 +219,8 @@ def _frozen(operation: Operation, tensors: list[Any]) -> list[Any]:
     jaxpr, inputs = closed.jaxpr, len(tensors)  # what follows keeps no traced array alive
     ((count, derivative),) = found
     places = [i for i, const in enumerate(closed.consts) if isinstance(const, Tracer)]
-    stopped = [captures.is_stopped(jaxpr, i, count, derivative.jaxpr) for i in places]
+    cotangents = len(derivative.outputs)
+    stopped = [captures.is_stopped(jaxpr, i, count, derivative.jaxpr, cotangents) for i in places]
     names = [captures.name_of(operation, closed.consts[i]) for i in places]
     constants = [None if isinstance(const, Tracer) else const for const in closed.consts]
 
@@ -223,8 +228,7 @@ def _frozen(operation: Operation, tensors: list[Any]) -> list[Any]:
         consts = list(constants)
         for place, operand in zip(places, operands[inputs:]):
             consts[place] = operand
-        evaluated: list[Any] = eval_jaxpr(jaxpr, consts, *(operands[i] for i in unknown))
-        return evaluated
+        return tracing.run(jaxpr, consts, [operands[i] for i in unknown])
 
     def values(*operands: Any) -> list[Any]:
         return results(operands)[:count]

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
-from jax.core import Tracer, eval_jaxpr
+from jax.core import Tracer
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
@@ -45,11 +45,11 @@ class Program:
             self._traced = traced
         return self._traced
 
-    def run(self, *operands: Any) -> list[Any]:
+    def __call__(self, *operands: Any) -> list[Any]:
         """Run what was traced; the user's code if nothing was."""
         if self._traced is None:
             return list(self.evaluate(*operands))
-        return list(eval_jaxpr(self._traced.jaxpr, self._traced.consts, *operands))
+        return tracing.run(self._traced.jaxpr, self._traced.consts, operands)
 
 
 def call(
@@ -67,13 +67,13 @@ def call(
 
 @primitive.def_impl
 def _evaluate(*operands: Any, name: str, program: Program) -> list[Any]:
-    return program.run(*operands)
+    return program(*operands)
 
 
 @primitive.def_effectful_abstract_eval
 def _types(*types: Any, name: str, program: Program) -> Any:
-    traced = program.traced(types, name)
-    return traced.out_avals, traced.effects
+    jaxpr = program.traced(types, name).jaxpr
+    return [variable.aval for variable in jaxpr.outvars], jaxpr.effects
 
 
 def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, name: str, program: Program) -> Any:
@@ -89,7 +89,7 @@ def _batch(axis: Any, operands: Sequence[Any], places: Sequence[Any], *, name: s
     moved = [x if d is None else pushed.front(axis, x, d) for x, d in zip(operands, places)]
 
     def evaluate(*operands: Any) -> list[Any]:
-        return pushed.over_axis(axis, lambda given: program.run(*given), [axes])(list(operands))
+        return pushed.over_axis(axis, lambda given: program(*given), [axes])(list(operands))
 
     def differentiate(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
         moving = [i for i, tangent in enumerate(tangents) if pushed.moves(tangent)]

@@ -38,19 +38,20 @@ def first_name(operation: Operation) -> str:
     return next((name for name, _ in _reached(operation)), "")
 
 
-def is_stopped(body: Any, place: int, count: int, pull: Any) -> bool:
+def is_stopped(body: Any, place: int, count: int, pull: Any = None, cotangents: int = 0) -> bool:
     """Tell whether a traced body puts a constant through nothing but `stop_gradient`.
 
-    Among its outputs, behind the first `count`, may be the constants of its traced pullback: these are looked
-    at too.
+    Among its outputs, behind the first `count`, may be the constants of its traced pullback, which takes
+    these and then the cotangents: they are looked at too.
     """
-    variable = body.constvars[place]
+    variable = body.invars[place]
     users = [eqn.primitive.name for eqn in body.eqns if any(v is variable for v in eqn.invars)]
     if any(v is variable for v in body.outvars[:count]) or any(user != "stop_gradient" for user in users):
         return False
     handed = [i for i, v in enumerate(body.outvars[count:]) if v is variable]
-    before = len(body.outvars) - count - (0 if pull is None else len(pull.constvars))  # inputs that are kept
-    return all(pull is not None and is_stopped(pull, i - before, len(pull.outvars), None) for i in handed)
+    constants = 0 if pull is None else len(pull.invars) - cotangents
+    before = len(body.outvars) - count - constants  # inputs that are kept
+    return all(pull is not None and is_stopped(pull, i - before, len(pull.outvars)) for i in handed)
 
 
 def _reached(operation: Operation) -> Iterator[tuple[str, Any]]:

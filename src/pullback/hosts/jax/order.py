@@ -6,19 +6,26 @@ from collections.abc import Sequence
 from typing import Any
 
 from pullback.hosts import refusals
-from pullback.hosts.base import Cotangents, Operation
+from pullback.hosts.base import Cotangents, Operation, Pullback
 
 
 def next_order(
-    operation: Operation, tensors: Sequence[Any], cotangents: Sequence[Any], got: Cotangents
+    operation: Operation, tensors: Sequence[Any], cotangents: Sequence[Any], got: Cotangents, pull: Pullback
 ) -> list[Any]:
-    """Put the user's second order on cotangents that somebody may differentiate."""
-    from pullback.hosts.jax.apply import apply, is_traced
+    """Put the user's second order on cotangents that somebody may differentiate.
 
+    They stay those of this run: the body is not run again, as what it reads may have changed.
+    """
+    from pullback.hosts.jax import owned
+    from pullback.hosts.jax.apply import derived, is_traced
+
+    if not any(map(is_traced, tensors)):
+        return got.inputs  # nothing depends on numbers, and on the cotangents they depend by themselves
+    second: Any = operation.second(len(cotangents))
     operands = [*tensors, *cotangents]
-    if got.second is None or not any(map(is_traced, operands)):
-        return got.inputs
-    given = iter(apply(operation.second(len(cotangents)), operands))
+    outputs, back = second.after(pull, got, tensors, cotangents)
+    residuals, derivative = derived(second, operands, outputs, back)
+    given = iter(owned.own(derivative, outputs, residuals, operands))
     return [None if cotangent is None else next(given) for cotangent in got.inputs]
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 from jax.extend.core import Primitive, unmapped_aval
+from jax.extend.core.primitives import convert_element_type_p
 from jax.interpreters import ad, batching, mlir
 
 from pullback.hosts.base import Operation
@@ -40,6 +41,10 @@ class Derivative:
     moving: tuple[int, ...] = ()  # those that have tangents
     count: int = 0  # of the residuals
     jaxpr: Any = None  # of a pullback that was traced
+
+    def __call__(self, *operands: Any) -> list[Any]:
+        """Push. JAX's caches hold what can be called weakly: a run lives as long as who differentiates it."""
+        return self.pushed(operands[: self.count], operands[self.count :])
 
     def pushed(self, residuals: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:
         push = forward.transposed if self.push is None else self.push
@@ -87,8 +92,15 @@ def moves(tangent: Any) -> bool:
 
 def tangent_type(value: Any) -> Any:
     """Give the type that tangents and cotangents of a value have."""
-    kind = jax.typeof(value).to_tangent_aval()
-    return kind.update(weak_type=False) if kind.weak_type else kind
+    return jax.typeof(value).to_tangent_aval()
+
+
+def typed(value: Any, kind: Any) -> Any:
+    """Give a value the type that JAX has for it: its axes of a mesh, and weak as a Python number is."""
+    value = varying.like(value, kind)
+    if value.weak_type == kind.weak_type:
+        return value
+    return convert_element_type_p.bind(value, new_dtype=value.dtype, weak_type=kind.weak_type, sharding=None)
 
 
 def refusal(
@@ -110,7 +122,7 @@ def refusal(
 
 @primitive.def_impl
 def _evaluate(*operands: Any, derivative: Derivative) -> list[Any]:
-    return derivative.pushed(operands[: derivative.count], operands[derivative.count :])
+    return [typed(moved, kind) for moved, kind in zip(derivative(*operands), derivative.outputs)]
 
 
 @primitive.def_abstract_eval
@@ -133,7 +145,7 @@ def _transpose(cotangents: Sequence[Any], *operands: Any, derivative: Derivative
         elif cotangent is None:
             results.append(ad.Zero(tangent.aval))
         else:
-            results.append(varying.like(cotangent, tangent.aval))
+            results.append(typed(cotangent, tangent.aval))
     return results
 
 

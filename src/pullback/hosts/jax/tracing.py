@@ -10,19 +10,35 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from jax.api_util import debug_info
-from jax.extend.core import ClosedJaxpr
+from jax.core import eval_jaxpr
 from jax.extend.linear_util import wrap_init
 from jax.interpreters import partial_eval
 
 
-def trace(function: Callable[..., Sequence[Any]], types: Sequence[Any], name: str) -> Any:
+class Traced(NamedTuple):
+    """A traced function: its program, and the arrays that it closes over, which come before its arguments.
+
+    They stand apart: a program may live as long as what is compiled of it, a traced array must not.
+    """
+
+    jaxpr: Any
+    consts: list[Any]
+
+
+def trace(function: Callable[..., Sequence[Any]], types: Sequence[Any], name: str) -> Traced:
     """Trace a function of arrays of these types, which returns a list of arrays; JAX's errors name it so."""
     wrapped = wrap_init(function, debug_info=_described(name, len(types)))
     jaxpr, _, consts = partial_eval.trace_to_jaxpr_dynamic(wrapped, types)[:3]
-    return ClosedJaxpr(jaxpr, consts)
+    return Traced(jaxpr.replace(constvars=[], invars=[*jaxpr.constvars, *jaxpr.invars]), consts)
+
+
+def run(jaxpr: Any, consts: Sequence[Any], arguments: Sequence[Any]) -> list[Any]:
+    """Run a traced function."""
+    results: list[Any] = eval_jaxpr(jaxpr, (), *consts, *arguments)
+    return results
 
 
 @functools.lru_cache(maxsize=512)
