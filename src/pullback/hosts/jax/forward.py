@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import jax
-import jax.numpy as jnp
 
 from pullback.errors import PullbackError
 from pullback.hosts import linear, refusals

@@ -164,8 +164,8 @@ def _inner(equation: Any, flows: list[Flow], rules: list[str]) -> Iterator[Seque
         branches = [_follow(branch, flows[1:], rules) for branch in params["branches"]]
         yield [_joined(results) for results in zip(*branches)]
     elif name == "scan":
-        first = params["num_consts"]
-        last = first + params["num_carry"]
+        first, count = tracing.loop_counts(params)
+        last = first + count
         carried = flows[first:last]
         while True:  # until a step changes nothing: each goes once from zero to something, or to linear
             results = _follow(params["jaxpr"], [*flows[:first], *carried, *flows[last:]], rules)

@@ -17,7 +17,7 @@ from jax.extend.core import Literal
 
 from pullback.errors import OverrideError
 from pullback.hosts.base import Derived, Pullback
-from pullback.hosts.jax import kinds
+from pullback.hosts.jax import kinds, tracing
 from pullback.rule import reach
 
 _INLINE = (
@@ -150,7 +150,7 @@ class Overridden:
         return outputs
 
     def _scan(self, params: Any, values: list[Any]) -> list[Any]:
-        step, fixed, carried = self._closed(params["jaxpr"]), params["num_consts"], params["num_carry"]
+        step, (fixed, carried) = self._closed(params["jaxpr"]), tracing.loop_counts(params)
         consts, start, rows = values[:fixed], values[fixed : fixed + carried], values[fixed + carried :]
 
         def body(carry: Any, row: Any) -> Any:

@@ -41,6 +41,14 @@ def run(jaxpr: Any, consts: Sequence[Any], arguments: Sequence[Any]) -> list[Any
     return results
 
 
+def loop_counts(params: dict[str, Any]) -> tuple[int, int]:
+    """Count the constants and the carried values of a `scan`, from its parameters."""
+    if "ft_in" not in params:  # before 0.11
+        return params["num_consts"], params["num_carry"]
+    constants, carried, _ = params["ft_in"].unpack()
+    return len(list(constants)), len(list(carried))
+
+
 @functools.lru_cache(maxsize=512)
 def _described(name: str, count: int) -> Any:
     def function(*tensors: Any) -> None: ...
