@@ -90,9 +90,11 @@ def below(operation: Operation, tensors: list[Any]) -> tuple[list[Any], Pullback
     """Run a body below every transform: a tensor that belongs to one, or is differentiated, is captured."""
     if isinstance(operation, Derived):
         return operation.forward(tensors)
-    with Ear(tensors) as ear:
+    before = levels.handed.count
+    with Ear(tensors, recording=True) as ear:
         outputs, pull = operation.forward(tensors)
-    if ear.foreign:
+    # A rule inside the body wraps tensors of its own where nobody hears it.
+    if ear.foreign and levels.handed.count == before:
         raise MissedError
     return outputs, pull
 
@@ -185,12 +187,13 @@ def _listen(operation: Operation, given: list[Any]) -> tuple[list[Any], Pullback
 class Ear(TorchFunctionMode):
     """Collect the tensors that operations take from outside, if somebody may differentiate them.
 
-    Once there is one, nothing is recorded any more: a body that captures a parameter keeps no more than
-    another.
+    Once there is one, nothing is recorded any more, if not told otherwise: a body that captures a parameter
+    keeps no more than another.
     """
 
-    def __init__(self, given: Sequence[Any]) -> None:
+    def __init__(self, given: Sequence[Any], *, recording: bool = False) -> None:
         super().__init__()
+        self._records = recording
         self.foreign: list[Any] = []
         self._given = given
         self._inside: dict[int, weakref.ref[Any]] = {}  # no tensor is kept alive for being known
@@ -208,7 +211,7 @@ class Ear(TorchFunctionMode):
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         met = [] if func in _CUT else [t for t in _tensors((args, kwargs)) if self._is_foreign(t)]
-        recording = torch.is_grad_enabled()
+        recording = torch.is_grad_enabled() and not self._records
         if met and recording:
             _set_grad_enabled(False)
         result = func(*args, **(kwargs or {}))

@@ -28,6 +28,11 @@ single_level = enable_single_level_autograd_function
 unbatched = _functorch._unwrap_batched
 
 
+class _Handed(threading.local):
+    count = 0  # of the calls that were handed down through transforms
+
+
+handed = _Handed()
 _own = threading.local()  # how many of those who see operations are ours
 
 

@@ -125,6 +125,7 @@ def handed(operation: Operation, tensors: Sequence[Any]) -> list[Any]:
     """Hand a call of the user's down through the transforms."""
     from pullback.hosts.torch.lifted import lifted
 
+    levels.handed.count += 1
     try:
         return apply(*lifted(operation, list(tensors)))
     except captures.MissedError:
