@@ -12,7 +12,7 @@ import inspect
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NoReturn
 
-from pullback import contract, hosts, tangent, tree
+from pullback import contract, hosts, takes, tangent, tree
 from pullback.errors import HostError, NoTensorError
 from pullback.hosts import Role
 from pullback.hosts.base import Cotangents, Host, Operation, Pullback, Tensor
@@ -288,7 +288,13 @@ class CallPullback:
         if call.output_tree is not None:
             leaves = contract.spread_cotangents(self.spread, call.output_tree, call.statics, leaves)
         kwargs = {"variables": list(variables)} if variables else {}
-        returned = call.host.run(self.grad, leaves, kwargs, call.rule.where)
+        try:
+            returned = call.host.run(self.grad, leaves, kwargs, call.rule.where)
+        except TypeError as error:
+            found = takes.mismatch(self.grad, leaves, kwargs, error)
+            if not found:
+                raise
+            raise contract.grad_signature(found, len(leaves), call.rule) from error
         if call.flat and not variables:  # the common case: a cotangent per argument, each as it should be
             given = list(returned) if type(returned) is tuple else [returned]
             if len(given) == len(self.tensors) and call.host.fit(given, self.tensors):

@@ -6,16 +6,58 @@ names of its own functions are the host's.
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+
 from pullback.errors import (
     CapturedTensorError,
     CotangentCountError,
     ForwardModeError,
+    OptionError,
     OverrideError,
     SecondOrderError,
+    UnsupportedInputError,
     VectorConditionError,
 )
 from pullback.hosts import reached
 from pullback.hosts.base import Operation
+
+_WORDS = {"O": "Python objects", "S": "bytes", "U": "strings", "M": "dates", "m": "times"}
+
+
+def no_numbers(array: Any) -> str:
+    """Say what an array of NumPy's holds, if it is nothing that a framework has numbers for."""
+    dtype = array.dtype
+    # some have more digits than any framework
+    return dtype.name if dtype.char in "gG" else "records" if dtype.names else _WORDS.get(dtype.kind, "")
+
+
+def require_numbers(value: Any, where: str, argument: str, *, strings: bool = False) -> None:
+    """Refuse an array that no framework can hold, among the arguments or the outputs of a rule."""
+    held = no_numbers(value) if isinstance(value, np.ndarray | np.generic) else ""
+    if held and not (strings and held in ("bytes", "strings")):
+        given = argument.isidentifier()
+        raise UnsupportedInputError.about(
+            where,
+            found=f"{f'`{argument}`' if given else argument} is an array of {held}",
+            expected="numbers, of a dtype that frameworks have",
+            fix="convert it to numbers, or "
+            + ("pass" if given else "return")
+            + " it as something that is no array, such as a tuple",
+        )
+
+
+def counter(given: Any, expected: str, fix: str) -> OptionError:
+    """Say that what `finite_gradient` should count with holds no number that can be added to."""
+    error: OptionError = OptionError.about(
+        "finite_gradient",
+        found=f"counter is a {type(given).__name__}",
+        expected=expected,
+        why="the number of values that were replaced is added to it",
+        fix=f"counter={fix}",
+    )
+    return error
 
 
 def second_order(operation: Operation) -> SecondOrderError:
