@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -31,6 +32,9 @@ from pullback.replace.function import signature_of
 from pullback.rule import Rule, at, source_of
 
 Function = Callable[..., Any]
+
+# by function, which is not kept alive: it may close over arrays
+_known: weakref.WeakKeyDictionary[Function, dict[Any, tuple[bool, bool]]] = weakref.WeakKeyDictionary()
 
 
 def elementwise(
@@ -230,9 +234,20 @@ def _refuse_cotangent(partial: Any, signature: inspect.Signature, where: str) ->
         )
 
 
-@functools.lru_cache(maxsize=1024)
 def _taken(partial: Function, count: int, names: tuple[str, ...]) -> tuple[bool, bool]:
     """Tell whether a function takes these arguments, and whether it names `output`."""
+    try:
+        known = _known.setdefault(partial, {})
+    except TypeError:  # an object that nobody can refer to weakly
+        return _read(partial, count, names)
+    found = known.get((count, names))
+    if found is None:
+        found = known[count, names] = _read(partial, count, names)
+    return found
+
+
+def _read(partial: Function, count: int, names: tuple[str, ...]) -> tuple[bool, bool]:
+    """Ask the signature."""
     try:
         signature = inspect.signature(partial)
     except (TypeError, ValueError):  # a builtin
