@@ -6,6 +6,8 @@ names of its own functions are the host's.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from pullback.errors import (
     CapturedTensorError,
     CotangentCountError,
@@ -18,7 +20,34 @@ from pullback.hosts import reached
 from pullback.hosts.base import Operation
 
 
-def second_order(operation: Operation) -> SecondOrderError:
+class Named(NamedTuple):
+    """What is said of an operation, for somebody who must not keep it: it reaches whatever its body does."""
+
+    name: str
+    where: str
+    order: int | None
+    last_order: tuple[str, str] | None  # its own words for a missing second derivative
+    own: bool  # whether it is a rule that the user defined
+
+    def captured(self) -> tuple[()]:
+        return ()
+
+
+def named(operation: Operation) -> Named:
+    """Take down what is said of an operation."""
+    last_order = getattr(operation, "last_order", None)
+    return Named(operation.name, operation.where, operation.order, last_order, _is_own(operation))
+
+
+def _is_own(operation: Operation | Named) -> bool:
+    """Tell whether a rule takes a pushforward: a replacement is made of functions without one."""
+    if isinstance(operation, Named):
+        return operation.own
+    rule = getattr(operation, "rule", None)
+    return rule is not None and not str(getattr(rule.function, "__module__", "")).startswith("pullback.")
+
+
+def second_order(operation: Operation | Named) -> SecondOrderError:
     """Say that the rule is for first derivatives only; an operation may have words of its own for it."""
     expected, fix = getattr(operation, "last_order", None) or (
         "first derivatives only: the rule says `order=1`",
@@ -66,11 +95,9 @@ def changed_since(operation: Operation) -> SecondOrderError:
     return error
 
 
-def forward_mode(operation: Operation, found: str) -> ForwardModeError:
+def forward_mode(operation: Operation | Named, found: str) -> ForwardModeError:
     """Say that there is no forward mode, and what was found of the pullback."""
-    # Only a rule that the user defined takes a pushforward; a replacement is made of functions without one.
-    rule = getattr(operation, "rule", None)
-    own = rule is not None and not str(getattr(rule.function, "__module__", "")).startswith("pullback.")
+    own = _is_own(operation)
     name = operation.name if operation.name.isidentifier() else "f"
     error: ForwardModeError = ForwardModeError.about(
         operation.where,
@@ -87,7 +114,7 @@ def forward_mode(operation: Operation, found: str) -> ForwardModeError:
 
 
 def captured_tensor(
-    operation: Operation, name: str, described: str, cut: str, tensor: object = None
+    operation: Operation | Named, name: str, described: str, cut: str, tensor: object = None
 ) -> CapturedTensorError:
     """Say that a captured tensor is being differentiated.
 

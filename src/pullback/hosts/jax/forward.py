@@ -15,6 +15,7 @@ import jax
 
 from pullback.errors import PullbackError
 from pullback.hosts import linear, refusals
+from pullback.hosts.base import Operation
 from pullback.hosts.jax import linearity, tracing, varying
 from pullback.tangent import fitted
 
@@ -22,9 +23,10 @@ if TYPE_CHECKING:
     from pullback.hosts.jax.pushed import Derivative
 
 
-def given(derivative: Derivative, residuals: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:
+def given(
+    operation: Operation, derivative: Derivative, residuals: Sequence[Any], tangents: Sequence[Any]
+) -> list[Any]:
     """Push by the user's own pushforward; the residuals begin with the tensors of the call."""
-    operation = derivative.operation
     moved = dict(zip(derivative.moving, tangents))
     tensors = list(residuals[: derivative.inputs])
     host = operation.host
