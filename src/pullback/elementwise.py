@@ -133,16 +133,22 @@ def _body(function: Function, partials: Any, where: str) -> Function:
 
 
 def _pushforward(function: Function, partials: Any, where: str) -> Function:
+    listed = partials if isinstance(partials, (list, tuple)) else [partials]
+    named = any(_taken(partial, 0, ())[1] for partial in listed)
+
     def pushforward(*everything: Any, **kwargs: Any) -> Any:
+        output = kwargs.pop("output", None) if named else None
         # one tangent per tensor argument, then the arguments
         count = next(n for n in range(1, len(everything)) if n == _moving(everything[n:], kwargs))
         tangents, args = everything[:count], everything[count:]
         host = hosts.of(tangents[0])
-        output = host.run(function, args, kwargs, where)
+        if output is None:
+            output = host.run(function, args, kwargs, where)
         found = _partials(partials, host, args, kwargs, output, where)
         moved = [p * t for p, t in zip(found, tangents) if p is not None]
         return sum(moved, start=host.zeros(host.outline(output)))
 
+    pushforward.takes_output = named  # type: ignore[attr-defined]  # for who pushes long after the run
     return pushforward
 
 

@@ -115,8 +115,9 @@ def _with_tangents(run: _Run, primals: Sequence[Any], tangents: Sequence[Any]) -
 def _eager(
     operation: Operation, tensors: list[Any], outputs: list[Any], pull: Pullback
 ) -> tuple[list[Any], Derivative]:
+    kept = _kept(operation, tensors, outputs)
     derivative, run = _outline(operation, tensors, outputs, pull)
-    return _kept(operation, tensors), dataclasses.replace(derivative, pull=lambda _, given: run(given))
+    return kept, dataclasses.replace(derivative, pull=lambda _, given: run(given), kept=len(kept))
 
 
 def derived(
@@ -124,8 +125,8 @@ def derived(
 ) -> tuple[list[Any], Derivative]:
     """Trace a pullback: what it closes over, and the derivative that takes it."""
     derivative, run = _outline(operation, tensors, outputs, pull)
-    derivative = dataclasses.replace(derivative, operation=refusals.named(operation))
-    kept = _kept(operation, tensors)
+    kept = _kept(operation, tensors, outputs)
+    derivative = dataclasses.replace(derivative, operation=refusals.named(operation), kept=len(kept))
     places: list[int] = []
 
     def trace(*cotangents: Any) -> list[Any]:
@@ -189,9 +190,11 @@ def _refuse(error: Exception) -> Callable[..., Any]:
     return refuse
 
 
-def _kept(operation: Operation, tensors: list[Any]) -> list[Any]:
-    """List the inputs that a derivative needs beside what `grad` closes over."""
-    return list(tensors) if operation.has_pushforward or operation.order == 1 else []
+def _kept(operation: Operation, tensors: list[Any], outputs: list[Any]) -> list[Any]:
+    """List the inputs and outputs that a derivative needs beside what `grad` closes over."""
+    if operation.has_pushforward:
+        return [*tensors, *outputs] if getattr(operation, "pushes_output", False) else list(tensors)
+    return list(tensors) if operation.order == 1 else []
 
 
 def _outline(

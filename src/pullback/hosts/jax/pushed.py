@@ -39,6 +39,7 @@ class Derivative:
     outputs: tuple[Any, ...]  # the types of the tangents of the floating outputs
     floating: tuple[int, ...] = ()  # which outputs these are
     inputs: int = 0  # how many inputs there are
+    kept: int = 0  # of the residuals: how many are the inputs, and outputs behind them
     moving: tuple[int, ...] = ()  # those that have tangents
     count: int = 0  # of the residuals
     # per residual: the program that takes it, and where
