@@ -12,7 +12,7 @@ import inspect
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NoReturn
 
-from pullback import contract, hosts, tangent, tree
+from pullback import contract, hosts, takes, tangent, tree
 from pullback.errors import HostError, NoTensorError
 from pullback.hosts import Role
 from pullback.hosts.base import Cotangents, Host, Operation, Pullback, Tensor
@@ -211,20 +211,32 @@ class Call:
         spread = contract.spread(grad, self.output_tree, rule)
         return flat, CallPullback(self, tensors, grad, spread, list(map(host.outline, flat)))
 
-    def pushforward(self, tensors: Sequence[Tensor], tangents: Sequence[Tensor]) -> list[Tensor] | None:
-        """Run the user's pushforward: one tangent per tensor argument, then the arguments."""
+    def pushforward(
+        self, tensors: Sequence[Tensor], tangents: Sequence[Tensor], outputs: Sequence[Tensor] = ()
+    ) -> list[Tensor] | None:
+        """Run the user's pushforward: one tangent per tensor argument, then the arguments.
+
+        The outputs of the run are for one that takes them.
+        """
         function = self.rule.pushforward
         if function is None:
             return None
         args, kwargs = self.arguments(tensors)
         moving = [self._value(slot, tangents) for slot in self.slots if slot.has_tensor]
         tangent.require_takes(function, [*moving, *args], kwargs, self.rule)
+        if outputs:
+            kwargs = {**kwargs, "output": self.result(outputs)}
         returned = self.host.run(function, [*moving, *args], kwargs, self.where)
         return tangent.settle(returned, self.output_tree, self.statics, self.rule, function, self.host)
 
     @property
     def has_pushforward(self) -> bool:
         return self.rule.pushforward is not None
+
+    @property
+    def pushes_output(self) -> bool:
+        """Tell whether the pushforward takes the outputs of the run too."""
+        return getattr(self.rule.pushforward, "takes_output", False)
 
     @property
     def identity(self) -> Any:
@@ -288,7 +300,13 @@ class CallPullback:
         if call.output_tree is not None:
             leaves = contract.spread_cotangents(self.spread, call.output_tree, call.statics, leaves)
         kwargs = {"variables": list(variables)} if variables else {}
-        returned = call.host.run(self.grad, leaves, kwargs, call.rule.where)
+        try:
+            returned = call.host.run(self.grad, leaves, kwargs, call.rule.where)
+        except TypeError as error:
+            found = takes.mismatch(self.grad, leaves, kwargs, error)
+            if not found:
+                raise
+            raise contract.grad_signature(found, len(leaves), call.rule) from error
         if call.flat and not variables:  # the common case: a cotangent per argument, each as it should be
             given = list(returned) if type(returned) is tuple else [returned]
             if len(given) == len(self.tensors) and call.host.fit(given, self.tensors):

@@ -173,14 +173,21 @@ def spread(grad: Callable[..., Any], structure: tree.Tree | None, rule: Rule) ->
     if structure is not None and takes.least <= leaves <= takes.most:
         return "flat"
     most = "any number" if takes.most == float("inf") else int(takes.most)
+    found = f"{shown(grad)} takes {most} positional argument{'' if most == 1 else 's'}"
+    required = f", {takes.least} of them required" if takes.most != takes.least else ""
+    raise grad_signature(found + required, count, rule)
+
+
+def grad_signature(found: str, count: int, rule: Rule) -> GradSignatureError:
+    """Say that `grad` cannot take the cotangents."""
     names = ", ".join(["dy", "dz", "dw"][:count] if count <= 3 else [f"dy{i}" for i in range(count)])
-    raise GradSignatureError.about(
+    error: GradSignatureError = GradSignatureError.about(
         rule.where,
-        found=f"{shown(grad)} takes {most} positional argument{'' if most == 1 else 's'}"
-        + (f", {takes.least} of them required" if takes.most != takes.least else ""),
+        found=found,
         expected=f"{count}: one cotangent per output",
         fix=f"def grad({names}):",
     )
+    return error
 
 
 def check_gradgrad(gradgrad: Callable[..., Any], count: int, rule: Rule) -> None:

@@ -15,9 +15,8 @@ from pullback.errors import CotangentDtypeError, CotangentShapeError, HostError
 from pullback.hosts import Role
 from pullback.hosts.base import Host, Spec, Tensor, Traces, broadcast_axes, show_shape
 from pullback.hosts.numpy import HOST as NUMPY
+from pullback.hosts.refusals import no_numbers
 from pullback.rule import at, source_of
-
-_WORDS = {"O": "Python objects", "S": "bytes", "U": "strings", "M": "dates", "m": "times"}  # no numbers
 
 
 def conform(
@@ -57,9 +56,8 @@ def require_tensor(
             expected="tensors of the framework that the arguments are of",
             fix=f"compute it with {host.name}, or convert it",
         )
-    words = _WORDS.get(value.dtype.kind, "") if role is Role.ARRAY else ""
-    if role is Role.ARRAY and value.dtype.char in "gG" and host is not NUMPY:
-        words = value.dtype.name  # more digits than any framework has
+    own = host is NUMPY and role is Role.ARRAY and value.dtype.kind in "fc"
+    words = no_numbers(value) if role is Role.ARRAY and not own else ""
     number = isinstance(value, (int, float)) and not isinstance(value, bool)
     if words or (role in (Role.STATIC, Role.SYMBOL) and not number):
         raise CotangentDtypeError.about(

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -31,6 +32,9 @@ from pullback.replace.function import signature_of
 from pullback.rule import Rule, at, source_of
 
 Function = Callable[..., Any]
+
+# by function, which is not kept alive: it may close over arrays
+_known: weakref.WeakKeyDictionary[Function, dict[Any, tuple[bool, bool]]] = weakref.WeakKeyDictionary()
 
 
 def elementwise(
@@ -129,16 +133,22 @@ def _body(function: Function, partials: Any, where: str) -> Function:
 
 
 def _pushforward(function: Function, partials: Any, where: str) -> Function:
+    listed = partials if isinstance(partials, (list, tuple)) else [partials]
+    named = any(_taken(partial, 0, ())[1] for partial in listed)
+
     def pushforward(*everything: Any, **kwargs: Any) -> Any:
+        output = kwargs.pop("output", None) if named else None
         # one tangent per tensor argument, then the arguments
         count = next(n for n in range(1, len(everything)) if n == _moving(everything[n:], kwargs))
         tangents, args = everything[:count], everything[count:]
         host = hosts.of(tangents[0])
-        output = host.run(function, args, kwargs, where)
+        if output is None:
+            output = host.run(function, args, kwargs, where)
         found = _partials(partials, host, args, kwargs, output, where)
         moved = [p * t for p, t in zip(found, tangents) if p is not None]
         return sum(moved, start=host.zeros(host.outline(output)))
 
+    pushforward.takes_output = named  # type: ignore[attr-defined]  # for who pushes long after the run
     return pushforward
 
 
@@ -230,9 +240,20 @@ def _refuse_cotangent(partial: Any, signature: inspect.Signature, where: str) ->
         )
 
 
-@functools.lru_cache(maxsize=1024)
 def _taken(partial: Function, count: int, names: tuple[str, ...]) -> tuple[bool, bool]:
     """Tell whether a function takes these arguments, and whether it names `output`."""
+    try:
+        known = _known.setdefault(partial, {})
+    except TypeError:  # an object that nobody can refer to weakly
+        return _read(partial, count, names)
+    found = known.get((count, names))
+    if found is None:
+        found = known[count, names] = _read(partial, count, names)
+    return found
+
+
+def _read(partial: Function, count: int, names: tuple[str, ...]) -> tuple[bool, bool]:
+    """Ask the signature."""
     try:
         signature = inspect.signature(partial)
     except (TypeError, ValueError):  # a builtin

@@ -616,6 +616,42 @@ def surrogate_structure(x):
     pb.surrogate(steps, like=pair)(x)
 
 
+def scaled_by(x, factor):
+    return x * factor
+
+
+def surrogate_arguments(x):
+    pb.surrogate(steps, like=scaled_by)(x)
+
+
+def grad_signature_map(x):
+    gradient(lambda x: pb.map_gradient(x, scaled_by), x)
+
+
+def option_axis(x):
+    pb.argmax_one_hot(x, axis=7)
+
+
+def option_counter(x):
+    gradient(lambda x: pb.finite_gradient(x, counter="lost"), x)
+
+
+@pb.custom_gradient
+def labelled(x):
+    def grad(dy, dlabels):
+        return dy
+
+    return x * 1, np.array(["a", None], dtype=object), grad
+
+
+def unsupported_input_output(x):
+    labelled(x)
+
+
+def unsupported_input_objects(x):
+    add(x, np.array([1.0, 2.0, None], dtype=object))
+
+
 def best(x):
     return x, pb.namespace(x).argmax(x)
 
@@ -820,6 +856,8 @@ CASES = {
     "no-tensor": (errors.NoTensorError, no_tensor),
     "unsupported-input": (errors.UnsupportedInputError, unsupported_input),
     "unsupported-input-dtype": (errors.UnsupportedInputError, unsupported_input_dtype),
+    "unsupported-input-objects": (errors.UnsupportedInputError, unsupported_input_objects),
+    "unsupported-input-output": (errors.UnsupportedInputError, unsupported_input_output),
     "second-order": (errors.SecondOrderError, second_order),
     "forward-mode": (errors.ForwardModeError, forward_mode),
     "wrong-gradient": (errors.WrongGradientError, wrong_gradient),
@@ -827,15 +865,19 @@ CASES = {
     "host-cotangent": (errors.HostError, host_cotangent),
     "surrogate": (errors.SurrogateError, surrogate),
     "surrogate-structure": (errors.SurrogateError, surrogate_structure),
+    "surrogate-arguments": (errors.SurrogateError, surrogate_arguments),
     "surrogate-dtype": (errors.SurrogateError, surrogate_dtype),
     "surrogate-straight-through": (errors.SurrogateError, surrogate_straight_through),
     "grad-signature-with-gradient": (errors.GradSignatureError, grad_signature_with_gradient),
     "grad-signature-forgotten": (errors.GradSignatureError, grad_signature_forgotten),
+    "grad-signature-map": (errors.GradSignatureError, grad_signature_map),
     "grad-signature-partial": (errors.GradSignatureError, grad_signature_partial),
     "definition-with-gradient": (errors.DefinitionError, definition_with_gradient),
     "option": (errors.OptionError, option),
     "option-word": (errors.OptionError, option_word),
     "option-factor": (errors.OptionError, option_factor),
+    "option-axis": (errors.OptionError, option_axis),
+    "option-counter": (errors.OptionError, option_counter),
     "option-two": (errors.OptionError, option_two),
     "forbidden-gradient": (errors.ForbiddenGradientError, forbidden_gradient),
     "forward-mode-clip": (errors.ForwardModeError, forward_mode_clip),
@@ -876,6 +918,7 @@ DIFFERENTIATED = [
     "cotangent-shape-with-gradient",
     "grad-signature",
     "grad-signature-gradgrad",
+    "grad-signature-map",
     "captured-variable",
     "output",
     "forward-mode",
@@ -894,4 +937,11 @@ IMPOSSIBLE = {
     ],
 }
 # where another thing is wrong, because the frameworks have other things: the same sentences in other words
-OWN_WORDS = ["unsupported-input", "host", "host-cotangent", "override", "override-no-operation"]
+OWN_WORDS = [
+    "unsupported-input",
+    "host",
+    "host-cotangent",
+    "override",
+    "override-no-operation",
+    "option-counter",
+]

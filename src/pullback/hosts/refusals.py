@@ -6,19 +6,88 @@ names of its own functions are the host's.
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
+import numpy as np
+
 from pullback.errors import (
     CapturedTensorError,
     CotangentCountError,
     ForwardModeError,
+    OptionError,
     OverrideError,
     SecondOrderError,
+    UnsupportedInputError,
     VectorConditionError,
 )
 from pullback.hosts import reached
 from pullback.hosts.base import Operation
 
+_WORDS = {"O": "Python objects", "S": "bytes", "U": "strings", "M": "dates", "m": "times"}
 
-def second_order(operation: Operation) -> SecondOrderError:
+
+def no_numbers(array: Any) -> str:
+    """Say what an array of NumPy's holds, if it is nothing that a framework has numbers for."""
+    dtype = array.dtype
+    # some have more digits than any framework
+    return dtype.name if dtype.char in "gG" else "records" if dtype.names else _WORDS.get(dtype.kind, "")
+
+
+def require_numbers(value: Any, where: str, argument: str, *, strings: bool = False) -> None:
+    """Refuse an array that no framework can hold, among the arguments or the outputs of a rule."""
+    held = no_numbers(value) if isinstance(value, np.ndarray | np.generic) else ""
+    if held and not (strings and held in ("bytes", "strings")):
+        given = argument.isidentifier()
+        raise UnsupportedInputError.about(
+            where,
+            found=f"{f'`{argument}`' if given else argument} is an array of {held}",
+            expected="numbers, of a dtype that frameworks have",
+            fix="convert it to numbers, or "
+            + ("pass" if given else "return")
+            + " it as something that is no array, such as a tuple",
+        )
+
+
+def counter(given: Any, expected: str, fix: str) -> OptionError:
+    """Say that what `finite_gradient` should count with holds no number that can be added to."""
+    error: OptionError = OptionError.about(
+        "finite_gradient",
+        found=f"counter is a {type(given).__name__}",
+        expected=expected,
+        why="the number of values that were replaced is added to it",
+        fix=f"counter={fix}",
+    )
+    return error
+
+
+class Named(NamedTuple):
+    """What is said of an operation, for somebody who must not keep it: it reaches whatever its body does."""
+
+    name: str
+    where: str
+    order: int | None
+    last_order: tuple[str, str] | None  # its own words for a missing second derivative
+    own: bool  # whether it is a rule that the user defined
+
+    def captured(self) -> tuple[()]:
+        return ()
+
+
+def named(operation: Operation) -> Named:
+    """Take down what is said of an operation."""
+    last_order = getattr(operation, "last_order", None)
+    return Named(operation.name, operation.where, operation.order, last_order, _is_own(operation))
+
+
+def _is_own(operation: Operation | Named) -> bool:
+    """Tell whether a rule takes a pushforward: a replacement is made of functions without one."""
+    if isinstance(operation, Named):
+        return operation.own
+    rule = getattr(operation, "rule", None)
+    return rule is not None and not str(getattr(rule.function, "__module__", "")).startswith("pullback.")
+
+
+def second_order(operation: Operation | Named) -> SecondOrderError:
     """Say that the rule is for first derivatives only; an operation may have words of its own for it."""
     expected, fix = getattr(operation, "last_order", None) or (
         "first derivatives only: the rule says `order=1`",
@@ -66,11 +135,9 @@ def changed_since(operation: Operation) -> SecondOrderError:
     return error
 
 
-def forward_mode(operation: Operation, found: str) -> ForwardModeError:
+def forward_mode(operation: Operation | Named, found: str) -> ForwardModeError:
     """Say that there is no forward mode, and what was found of the pullback."""
-    # Only a rule that the user defined takes a pushforward; a replacement is made of functions without one.
-    rule = getattr(operation, "rule", None)
-    own = rule is not None and not str(getattr(rule.function, "__module__", "")).startswith("pullback.")
+    own = _is_own(operation)
     name = operation.name if operation.name.isidentifier() else "f"
     error: ForwardModeError = ForwardModeError.about(
         operation.where,
@@ -87,7 +154,7 @@ def forward_mode(operation: Operation, found: str) -> ForwardModeError:
 
 
 def captured_tensor(
-    operation: Operation, name: str, described: str, cut: str, tensor: object = None
+    operation: Operation | Named, name: str, described: str, cut: str, tensor: object = None
 ) -> CapturedTensorError:
     """Say that a captured tensor is being differentiated.
 

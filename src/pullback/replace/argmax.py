@@ -11,7 +11,7 @@ import numpy as np
 
 from pullback import hosts
 from pullback.example import example
-from pullback.replace.option import require_number, require_word
+from pullback.replace.option import require_axis, require_number, require_word
 from pullback.replace.surrogate import surrogate
 
 _LIKE = ("softmax", "straight_through")
@@ -45,6 +45,7 @@ def argmax_one_hot(x: Any, *, axis: int = -1, like: str = "softmax", temperature
     """
     require_word("argmax_one_hot", "like", like, _LIKE)
     require_number("argmax_one_hot", "temperature", temperature, least=0, above=True, fix="temperature=1.0")
+    axis = require_axis("argmax_one_hot", "axis", axis, x)
     xp = hosts.of(x).arrays
     return xp.one_hot(xp.argmax(x, axis), x, axis)
 

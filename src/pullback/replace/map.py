@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from pullback import hosts
+from pullback import hosts, takes
 from pullback.cotangent import conform, shown
 from pullback.define import custom_gradient
-from pullback.errors import CotangentCountError
+from pullback.errors import CotangentCountError, GradSignatureError
 from pullback.example import example
 from pullback.replace.function import require_functions
 from pullback.rule import at, source_of
@@ -37,8 +37,17 @@ def map_gradient(x: Any, fn: Any) -> Any:
     require_functions("map_gradient", "pb.map_gradient(x, sign)", fn=fn)
     host = hosts.of(x)
 
+    def refusal(found: str) -> GradSignatureError:
+        error: GradSignatureError = GradSignatureError.about(
+            at("map_gradient", source_of(fn)),
+            found=found,
+            expected="a function of one argument: the gradient",
+            fix="pb.map_gradient(x, lambda dy: …)",
+        )
+        return error
+
     def grad(dy: Any) -> Any:
-        dx = host.run(fn, [dy], {}, "map_gradient")
+        dx = takes.run(host, fn, [dy], {}, "map_gradient", refusal)
         if dx is not None and host.fit([dx], [x]):
             return {"x": dx}
         where = at("map_gradient", source_of(fn))

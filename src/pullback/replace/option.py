@@ -50,6 +50,19 @@ def require_factor(verb: str, name: str, value: Any, x: Any) -> None:
     )
 
 
+def require_axis(verb: str, name: str, value: Any, x: Any) -> int:
+    """Give an axis of x as an int; refuse what is none."""
+    shape = hosts.of(x).spec(x).shape
+    whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
+    if whole and (shape is None or -len(shape) <= value < len(shape)):
+        return int(value)
+    expected = "a whole number"
+    if shape is not None:
+        axes = f"from {-len(shape)} to {len(shape) - 1}" if shape else "of an x that has axes"
+        expected = f"an axis {axes}: x has shape {show_shape(shape)}"
+    raise OptionError.about(verb, found=f"{name}={value!r}", expected=expected, fix=f"{name}=-1")
+
+
 def require_word(verb: str, name: str, value: Any, known: Iterable[str]) -> None:
     """Refuse a word that is not in the list."""
     words = list(known)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pullback import contract, tree
+from pullback import contract, takes, tree
 from pullback.call import Call
 from pullback.define import function_of
 from pullback.errors import SurrogateError
@@ -33,17 +33,30 @@ def surrogate(f: Function, like: Function) -> Function:
     """
     require_functions("surrogate", "pb.surrogate(round, like=identity)", f=f, like=like)
 
+    rule = rule_of(f, Intent("like", function=like))
+
+    def refusal(found: str) -> SurrogateError:
+        names = ", ".join(rule.signature.parameters)
+        error: SurrogateError = SurrogateError.about(
+            rule.where,
+            found=found,
+            expected=f"the arguments of the function: ({names})",
+            why="both are called with the same arguments",
+            fix=f"pb.surrogate(f, like=lambda {names}: {name_of(like)}(…))",
+        )
+        return error
+
     def apply(call: Call) -> list[Tensor]:
         host = call.host
         values = values_of(call)
         args, kwargs = call.arguments(call.tensors)
-        smooth = host.run(like, args, kwargs, call.where)
+        smooth = takes.run(host, like, args, kwargs, call.where, refusal)
         _require_structure(call, smooth, name_of(like))
         sources = [leaf for leaf in tree.flatten(smooth)[0] if host.is_tensor(leaf)]
         require_same(host, call, values, sources, f"that of `{name_of(like)}`", like)
         return host.apply(Graft(call, len(values), pass_on), values + sources)
 
-    function = function_of(rule_of(f, Intent("like", function=like)), apply)
+    function = function_of(rule, apply)
     return made_of(without_pushforward(function), f, like)
 
 

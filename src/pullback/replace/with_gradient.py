@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from pullback import contract, tree
+from pullback import contract, takes, tree
 from pullback.call import Call
 from pullback.cotangent import shown
 from pullback.define import function_of, intent_of
@@ -75,7 +75,7 @@ def _body(f: Function, grad: Function, rule: Rule) -> Function:
 
         def pull(*dys: Any, variables: Any = ()) -> Any:
             given, named = arguments_of(grad, call, call.tensors, list(dys), lambda: outputs)
-            returned = call.host.run(grad, given, {**named, "variables": variables}, rule.where)
+            returned = _run(grad, call, given, {**named, "variables": variables}, len(dys))
             if returned is None:
                 contract.require_return(
                     grad, rule.where, "the cotangents, and a list for the variables", "dx, [dv]"
@@ -99,8 +99,19 @@ def pulled(
 ) -> list[Tensor | None]:
     """Run a `grad` that is handed what it names; give one cotangent, or None, per tensor of the call."""
     args, kwargs = arguments_of(grad, call, inputs, list(cotangents), output)
-    returned = call.host.run(grad, args, kwargs, call.where)
+    returned = _run(grad, call, args, kwargs, len(cotangents))
     return contract.settle(returned, call, inputs, (), grad).inputs
+
+
+def _run(grad: Function, call: Call, args: list[Any], kwargs: dict[str, Any], count: int) -> Any:
+    """Call a `grad` with what was chosen; one that shows no signature may not take it."""
+
+    def refusal(found: str) -> GradSignatureError:
+        return _signature_error(
+            grad, count, [slot.name for slot in call.slots], call.rule, "cotangent", found
+        )
+
+    return takes.run(call.host, grad, args, kwargs, call.where, refusal)
 
 
 def arguments_of(
@@ -127,15 +138,15 @@ def chosen(
     args, kwargs = call.arguments(inputs)
     known = _by_name(call, args, kwargs)
     _refuse_argument(grad, len(dys), list(known), call.rule, word)
-    takes = _parameters(grad)
+    parameters = _parameters(grad)
     wanted: dict[str, Any] = {}
     special = {"output", "variables"} - set(known)  # an argument of that name is meant by it
-    if "output" in special and any(p.name == "output" for p in takes):
+    if "output" in special and any(p.name == "output" for p in parameters):
         wanted["output"] = output()
-    positional = [p for p in takes if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     places = [p for p in positional if p.name not in special]
-    wanted |= {p.name: known[p.name] for p in takes if p.kind is p.KEYWORD_ONLY and p.name in known}
-    if any(p.kind is p.VAR_POSITIONAL for p in takes):
+    wanted |= {p.name: known[p.name] for p in parameters if p.kind is p.KEYWORD_ONLY and p.name in known}
+    if any(p.kind is p.VAR_POSITIONAL for p in parameters):
         return [*dys, *args], wanted | {n: v for n, v in kwargs.items() if n in wanted}
     extra = places[len(dys) :]
     if len(places) >= len(dys) and all(p.name in known for p in extra):
@@ -143,7 +154,7 @@ def chosen(
     if len(extra) == len(args) + len(kwargs):
         return [*dys, *args, *kwargs.values()], wanted
     raise _signature_error(
-        grad, len(dys), list(known), call.rule, word, f"takes ({', '.join(p.name for p in takes)})"
+        grad, len(dys), list(known), call.rule, word, f"{shown(grad)} takes ({_listed(parameters)})"
     )
 
 
@@ -155,8 +166,8 @@ def _refuse_argument(
     names = {"output", "variables", *arguments}
     if inspect.Parameter.VAR_POSITIONAL in kinds or inspect.Parameter.POSITIONAL_ONLY in kinds:
         names |= {"x", "input"}  # what users call the argument of a function whose names they do not see
-    takes = [p for p in _parameters(grad) if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    for parameter in takes[:count]:
+    places = [p for p in _parameters(grad) if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    for parameter in places[:count]:
         if parameter.name in names:
             raise _signature_error(
                 grad,
@@ -164,7 +175,7 @@ def _refuse_argument(
                 arguments,
                 rule,
                 word,
-                f"takes ({', '.join(p.name for p in takes)}): `{parameter.name}` would be handed the {word}",
+                f"{shown(grad)} takes ({_listed(places)}): `{parameter.name}` would be handed the {word}",
                 f"a {word} that is taken for an argument gives a wrong number without a word",
             )
 
@@ -177,17 +188,24 @@ def _signature_error(
     if first in arguments:
         first = word
     firsts = [first] if count == 1 else [f"{first}{i}" for i in range(count)]
-    takes = ", ".join([*firsts, *(name for name in arguments if name.isidentifier())])
+    named = [name if name.isidentifier() else f"*{name.partition('[')[0]}" for name in arguments]
+    listed = ", ".join([*firsts, *dict.fromkeys(named)])
     name = name_of(grad)
     error: GradSignatureError = GradSignatureError.about(
         rule.where,
-        found=f"{shown(grad)} {found}",
+        found=found,
         expected=f"{count} {word}{'' if count == 1 else 's'} first, then arguments of the function: "
         f"{', '.join(f'`{name}`' for name in arguments)}",
         why=why,
-        fix=f"lambda {takes}: …" if name == "<lambda>" else f"def {name}({takes}, *, output):",
+        fix=f"lambda {listed}: …"
+        if name == "<lambda>"
+        else f"def {name}({listed}{'' if '*' in listed else ', *'}, output):",
     )
     return error
+
+
+def _listed(parameters: Sequence[inspect.Parameter]) -> str:
+    return ", ".join(p.name for p in parameters)
 
 
 def _parameters(grad: Function) -> list[inspect.Parameter]:

@@ -202,6 +202,28 @@ def test_the_cotangent_of_a_structure_that_can_be_called_is_no_second_order(mode
     assert (float(dx), float(df.args[0])) == (3.0, 2.0)
 
 
+class Gain(eqx.Module):
+    gain: jax.Array
+
+    def __call__(self, x):
+        return self.gain * x
+
+
+def test_the_cotangent_of_a_module_that_can_be_called_is_no_second_order(mode):
+    @pb.custom_gradient
+    def call(x, f):
+        def grad(dy):
+            return dy * f.gain, Gain(dy * x)
+
+        return f(x), grad
+
+    f = Gain(jnp.array(3.0))
+    dx, df = mode(jax.grad(call, argnums=(0, 1)))(jnp.array(2.0), f)
+    assert (float(dx), float(df.gain)) == (3.0, 2.0)
+    mixed = mode(jax.grad(lambda x, f: jax.grad(call, argnums=1)(x, f).gain))(jnp.array(2.0), f)
+    assert float(mixed) == 1.0
+
+
 def test_a_gradgrad_beside_such_a_cotangent_is_one():
     @pb.custom_gradient
     def call(x, f):

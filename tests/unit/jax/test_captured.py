@@ -156,3 +156,45 @@ def test_an_array_out_of_sight_that_is_constant_works(surrounding):
 
     x = jnp.array(X)
     np.testing.assert_allclose(jax.jit(gradient)(x, 3.0), 6 * x, rtol=1e-6)
+
+
+def pushing(w):
+    rule = scaled_by(w)
+    rule.pushforward(lambda dx, x: dx * w)
+    return rule
+
+
+def only_in_the_pushforward(w):
+    @pb.custom_gradient
+    def tripled(x):
+        return 3 * x, lambda dy: 3 * dy
+
+    tripled.pushforward(lambda dx, x: dx * w)
+    return tripled
+
+
+FORWARD = {
+    "transposed": scaled_by,
+    "a pushforward": pushing,
+    "only the pushforward": only_in_the_pushforward,
+    "elementwise": lambda w: pb.elementwise(lambda x: x * w, lambda x: w),
+    "only a partial": lambda w: pb.elementwise(lambda x: 3 * x, lambda x: w),
+}
+
+
+@pytest.mark.parametrize("make", FORWARD.values(), ids=FORWARD.keys())
+@pytest.mark.parametrize(
+    "push",
+    [
+        lambda f, x: jax.jit(lambda x: jax.jvp(f, (x,), (x,))[1])(x),
+        lambda f, x: jax.vmap(lambda x: jax.jvp(f, (x,), (x,))[1])(x),
+        lambda f, x: jax.jvp(jax.jit(f), (x,), (x,))[1],
+        lambda f, x: jax.jvp(jax.vmap(f), (x,), (x,))[1],
+        lambda f, x: jax.linearize(jax.jit(f), x)[1](x),
+        lambda f, x: jax.jit(jax.jacfwd(f))(x) @ x,
+    ],
+    ids=["jit of jvp", "vmap of jvp", "jvp of jit", "jvp of vmap", "linearize of jit", "jacfwd"],
+)
+def test_tangents_are_pushed_past_a_captured_constant(push, make):
+    x = jnp.array(X)
+    np.testing.assert_allclose(push(lambda x: make(jax.lax.stop_gradient(2 * x))(x), x), 2 * x * x)

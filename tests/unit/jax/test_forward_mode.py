@@ -183,3 +183,18 @@ def test_a_grad_that_takes_another_way_is_judged_again(mode):
     clipped = True
     with pytest.raises(ForwardModeError):
         mode(lambda x: jax.jvp(f, (x,), (x,))[1])(x)
+
+
+@pytest.mark.parametrize("around", [lambda f: f, jax.vmap], ids=["plain", "vmap"])
+def test_a_linear_map_has_the_output_of_the_run_it_was_made_of(around, mode):
+    rate, shift = 2.0, np.array([0.0, 1.0])
+    grown = pb.elementwise(lambda x, k: jnp.exp(rate * x + shift[0]) * k, grown_partials)
+    x, k = jnp.array([0.5, 1.0]), jnp.array([1.0, 3.0])
+    y, push = jax.linearize(mode(around(grown)), x, k)
+    rate, shift[:] = 5.0, 7.0
+    np.testing.assert_allclose(push(x, k), 2.0 * y * x + y)
+    np.testing.assert_allclose(push(x, 0 * k), 2.0 * y * x)
+
+
+def grown_partials(x, k, output):
+    return 2.0 * output, output / k

@@ -1,6 +1,7 @@
 """Nothing of a call outlives it: no array of an eager step, no traced array of a program."""
 
 import gc
+import os
 
 import jax
 import jax.numpy as jnp
@@ -56,9 +57,100 @@ RULES = {
 }
 
 
+@pb.custom_gradient
+def two_outputs(x, y):
+    def grad(da, db):
+        return da * y + db, da * x - db
+
+    return x * y, x - y, grad
+
+
+@pb.custom_gradient
+def of_a_dict(weights):
+    def grad(dy):
+        return {"a": dy * weights["b"], "b": dy * weights["a"]}
+
+    return weights["a"] * weights["b"], grad
+
+
+@pb.custom_gradient
+def pushed(x):
+    return x * x, lambda dy: 2 * dy * x
+
+
+@pushed.pushforward
+def _(dx, x):
+    return 2 * dx * x
+
+
+def in_the_body(w):
+    @pb.custom_gradient
+    def rule(x):
+        return x * w, lambda dy: 3 * dy
+
+    return rule
+
+
+def in_grad(w):
+    return pb.custom_gradient(lambda x: (3 * x, lambda dy: dy * w))
+
+
+def in_a_first_order(w):
+    return pb.custom_gradient(lambda x: (x * w, lambda dy: dy * w), order=1)
+
+
+def in_gradgrad(w):
+    @pb.custom_gradient
+    def rule(x):
+        def grad(dy):
+            return 2 * dy * x * w, lambda ddx: 2 * ddx * dy * w
+
+        return x * x * w, grad
+
+    return rule
+
+
+def in_a_pushforward(w):
+    rule = in_grad(w)
+    rule.pushforward(lambda dx, x: dx * w)
+    return rule
+
+
+def closing(make):
+    """Define a rule inside of the function that is traced, around an array of that function."""
+    return lambda x: make(jax.lax.stop_gradient(2 * x))(x)
+
+
+PROGRAMS = RULES | {
+    "two outputs": lambda x: sum(two_outputs(x, 2 * x)),
+    "a dict": lambda x: of_a_dict({"a": x, "b": 2 * x}),
+    "pushforward": pushed,
+    "elementwise, of its output": pb.elementwise(jnp.exp, lambda x, output: output),
+    "override": pb.override(lambda x: 2 * jnp.tanh(x), {jnp.tanh: lambda dy, x: dy * x}),
+    "override, of its output": pb.override(
+        lambda x: 2 * jnp.tanh(x), {jnp.tanh: lambda dy, output: dy * (1 - output**2)}
+    ),
+    "closure of the body": closing(in_the_body),
+    "closure of grad": closing(in_grad),
+    "closure of order=1": closing(in_a_first_order),
+    "closure of gradgrad": closing(in_gradgrad),
+    "closure of a pushforward": closing(in_a_pushforward),
+    "closure of a partial": closing(lambda w: pb.elementwise(lambda x: x * w, lambda x: w)),
+    "closure of a replaced function": closing(lambda w: pb.straight_through(lambda x: jnp.round(x * w))),
+}
+
+
+REVERSE_ONLY = {"clip_gradient", "external"}
+
+
 def alive():
     gc.collect()
     return len(jax.live_arrays())
+
+
+def resident():
+    with open("/proc/self/statm") as statm:
+        return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 @pytest.mark.parametrize("rule", RULES.values(), ids=RULES.keys())
@@ -71,8 +163,25 @@ def test_eager_steps_keep_no_array(rule):
 
     for i in range(3):
         step(float(i))
-    before = alive()
+    counted, before = alive(), resident()
     for i in range(200):
+        step(float(i))
+    assert alive() == counted
+    assert resident() - before < 64 * 2**20  # an array kept in every step would be 800 MB
+
+
+def test_a_rule_that_is_gone_keeps_no_array_that_it_closed_over():
+    x = jnp.ones(3)
+
+    def step(i):
+        w = x * i
+        rule = pb.elementwise(lambda x: x * w, lambda x, output: w)
+        jax.grad(lambda x: rule(x).sum())(x)
+        jax.jvp(rule, (x,), (x,))
+
+    step(1.0)
+    before = alive()
+    for i in range(5):
         step(float(i))
     assert alive() == before
 
@@ -103,17 +212,22 @@ def repeated(f):
     return lambda x: jax.lax.scan(lambda c, _: (f(c), None), x, None, length=2)[0]
 
 
-@pytest.mark.parametrize("name", RULES)
+@pytest.mark.parametrize("name", PROGRAMS)
 @pytest.mark.parametrize(
     "around", [lambda f: f, jax.vmap, jax.checkpoint, repeated], ids=["plain", "vmap", "checkpoint", "scan"]
 )
 def test_a_program_keeps_no_traced_array(around, name):
-    f = around(RULES[name])
+    f = around(PROGRAMS[name])
 
     def gradient(x):
         return jax.grad(lambda x: f(x).sum())(x)
 
+    def tangent(x):
+        return jax.jvp(f, (x,), (x,))[1]
+
     x = jnp.linspace(0.1, 1.0, 6).reshape(3, 2)
     with jax.checking_leaks():
         got = jax.jit(gradient)(x), jax.jit(f)(x), jax.vmap(gradient)(x)
+        if name not in REVERSE_ONLY:
+            np.testing.assert_allclose(jax.jit(tangent)(x), tangent(x), rtol=1e-6)
     np.testing.assert_allclose(got[0], gradient(x), rtol=1e-6)

@@ -240,6 +240,40 @@ def test_forward_mode_is_derived_for_a_function_and_refused_in_a_context():
         tf.exp(X)
 
 
+def pushed_in_a_graph(f, x=X):
+    @tf.function
+    def push():
+        with tf.autodiff.ForwardAccumulator(x, tf.ones_like(x)) as accumulator:
+            y = f(x)
+        return accumulator.jvp(y)
+
+    return push()
+
+
+def test_forward_mode_inside_a_graph_is_that_outside_of_it():
+    f = pb.override(net, {tf.nn.relu: leaky})
+    expected = np.where(X > 0, 1.0, 0.1) * [1.0, -2.0, 3.0]
+    np.testing.assert_allclose(pushed_in_a_graph(f), expected, rtol=1e-6)
+    weights = tf.Variable(X)
+    read = pb.override(lambda: tf.nn.relu(weights), {tf.nn.relu: leaky})
+    pushed = pushed_in_a_graph(lambda variable: read(), weights)
+    np.testing.assert_allclose(pushed, np.where(X > 0, 1.0, 0.1), rtol=1e-6)
+
+
+def test_forward_mode_inside_a_graph_asks_whether_a_gradient_is_linear():
+    f = pb.override(net, {tf.nn.relu: deconvnet})
+    with pytest.raises(pb.errors.ForwardModeError, match="not linear"):
+        pushed_in_a_graph(f)
+    assert slope(tf.function(f)).shape == X.shape  # and reverse mode asks nothing, before and after
+
+
+def test_forward_mode_inside_a_graph_is_refused_for_a_function_that_was_traced_before():
+    f = pb.override(tf.function(net).get_concrete_function(X), {tf.nn.relu: leaky})
+    with pytest.raises(pb.errors.ForwardModeError, match="traced before"):
+        pushed_in_a_graph(f)
+    np.testing.assert_allclose(slope(tf.function(f)), np.where(X > 0, 1.0, 0.1) * [1.0, -2.0, 3.0], rtol=1e-6)
+
+
 def test_forward_mode_is_refused_for_a_gradient_that_is_not_linear():
     f = pb.override(net, {tf.nn.relu: deconvnet})
     with pytest.raises(pb.errors.ForwardModeError), tf.autodiff.ForwardAccumulator(X, tf.ones_like(X)):

@@ -164,6 +164,22 @@ def test_an_attribute_is_refused_by_its_name():
         differentiate(f, factor)
 
 
+def test_a_captured_tensor_that_is_returned_as_it_is_is_refused():
+    class Hidden:
+        factor = None
+
+        @pb.custom_gradient
+        def rule(self, x):
+            return self.factor, lambda dy: dy
+
+    hidden = Hidden()
+    with tf.GradientTape() as tape:
+        tape.watch(X)
+        hidden.factor = 3 * X
+        with pytest.raises(pb.errors.CapturedTensorError, match=r"the body uses `self\.factor`"):
+            hidden.rule(X)
+
+
 def test_a_tensor_computed_from_an_argument_of_the_function_is_refused_for_a_tape_outside():
     @tf.function
     def run(x):

@@ -474,3 +474,46 @@ def test_a_graph_keeps_what_its_body_read(where):
     found = twice(run, X) if where == "tape outside" else tf.function(lambda x: twice(f, x))(X)
     np.testing.assert_allclose(found[0], 4 * X)
     np.testing.assert_allclose(found[1], [4.0] * 3)
+
+
+TABLE = tf.lookup.experimental.MutableHashTable(tf.int64, tf.float32, 0.0)
+QUEUE = tf.queue.FIFOQueue(10, [tf.float32])
+KEY = tf.constant([0], tf.int64)
+CHANGES = {
+    "a table": (lambda: TABLE.insert(KEY, TABLE.lookup(KEY) + 1), lambda: TABLE.lookup(KEY)[0]),
+    "a queue": (lambda: QUEUE.enqueue(1.0), QUEUE.size),
+}
+
+
+@pytest.mark.parametrize("what", CHANGES)
+def test_a_body_that_changes_what_cannot_be_put_back_is_not_run_again(what):
+    change, count = CHANGES[what]
+
+    @pb.custom_gradient
+    def f(x):
+        change()
+
+        def grad(dy):
+            return 2 * x * dy
+
+        return x * x, grad
+
+    with tf.GradientTape() as outer:
+        outer.watch(X)
+        with tf.GradientTape(persistent=True) as inner:
+            inner.watch(X)
+            y = f(X)
+        with outer.stop_recording():
+            np.testing.assert_allclose(inner.gradient(y, X), 2 * X)  # a first derivative needs no second run
+        with pytest.raises(pb.errors.SecondOrderError) as caught:
+            inner.gradient(y, X)
+    said = [line.strip() for line in str(caught.value).splitlines()]
+    assert said[0].endswith(
+        "changes a resource that cannot be put back, and a higher derivative runs it again"
+    )
+    assert said[1:] == [
+        "expected: a body that can be run twice as if it were run once",
+        "fix: do that outside of the rule",
+        "read: docs/errors.md#second-order",
+    ]
+    assert count() == 1

@@ -110,3 +110,19 @@ def test_captured_parameters_push_nothing():
         return x * w, grad
 
     torch.testing.assert_close(push(f, X, torch.ones_like(X)), X)
+
+
+@pytest.mark.parametrize(
+    "push", [push, lambda f, x, t: torch.func.jvp(f, (x,), (t,))[1]], ids=["dual", "func"]
+)
+def test_what_a_pushforward_returns_is_held_against_the_output(push):
+    def pushed_by(function):
+        f = pb.custom_gradient(lambda x: (2 * x, lambda dy: 2 * dy))
+        f.pushforward(function)
+        return push(f, X, torch.ones_like(X))
+
+    for wrong in (lambda dx, x: dx.sum(), lambda dx, x: dx.reshape(3, 1), lambda dx, x: torch.ones(5)):
+        with pytest.raises(pb.errors.CotangentShapeError, match=r"for an output of shape \(3,\)"):
+            pushed_by(wrong)
+    assert pushed_by(lambda dx, x: 2 * dx.float()).dtype == X.dtype
+    assert pushed_by(lambda dx, x: None).tolist() == [0.0] * 3

@@ -151,3 +151,31 @@ def test_slopes_are_those_of_their_smooth_steps(slope):
     _, got = pull(lambda x: pb.heaviside(x, slope=slope), DY)
     _, want = pull(lambda x: smooth_heaviside(x, slope=slope), DY)
     torch.testing.assert_close(got, want)
+
+
+def test_a_function_that_shows_no_signature_is_refused_in_our_words():
+    x = X.clone().requires_grad_()
+    two_outputs = pb.custom_gradient(lambda x: (x * 1, x * 2, torch.cos))
+    for f in (pb.with_gradient(torch.sin, torch.cos), lambda x: two_outputs(x)[0]):
+        with pytest.raises(pb.errors.GradSignatureError, match="`cos` did not take the 2 arguments"):
+            f(x).sum().backward()
+    with pytest.raises(pb.errors.GradSignatureError, match="`mul` did not take the 1 argument it"):
+        pb.map_gradient(x, torch.mul).sum().backward()
+    with pytest.raises(pb.errors.SurrogateError, match="`mul` did not take the 1 argument it"):
+        pb.surrogate(lambda x: torch.round(x), like=torch.mul)(x)
+    (dx,) = torch.autograd.grad(pb.with_gradient(torch.square, torch.mul)(x).sum(), x)
+    torch.testing.assert_close(dx, X)  # and one that takes them is handed them
+
+
+def test_an_error_inside_a_function_stays_what_it_is():
+    def broken(dy):
+        return dy + "one"
+
+    x = X.clone().requires_grad_()
+    for f in (lambda x: pb.map_gradient(x, broken), pb.with_gradient(torch.sin, broken)):
+        with pytest.raises(TypeError) as caught:
+            f(x).sum().backward()
+        assert caught.type is TypeError
+    with pytest.raises(TypeError) as caught:
+        pb.surrogate(lambda x: torch.round(x), like=broken)(x)
+    assert caught.type is TypeError

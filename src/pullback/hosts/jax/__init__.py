@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from pullback.errors import UnsupportedInputError
+from pullback.hosts import refusals
 from pullback.hosts.base import Foreign, Kind, Met, Opener, Operation, Spec, summed_axes
 from pullback.hosts.jax import arrays, callback
 from pullback.hosts.jax.apply import apply
@@ -73,15 +73,8 @@ class JaxHost:
     def tensor(self, value: Any, *, where: str, argument: str) -> Any:
         if _is_array(value):
             return value
-        try:
-            return jnp.asarray(value)
-        except TypeError:
-            raise UnsupportedInputError.about(
-                where,
-                found=f"`{argument}` has dtype {getattr(value, 'dtype', type(value).__name__)}",
-                expected="a floating, complex, integer or boolean array, or a random key",
-                fix="pass it as an argument that is no array, such as a string or a tuple",
-            ) from None
+        refusals.require_numbers(value, where, argument)
+        return jnp.asarray(value)
 
     def spec(self, tensor: Any) -> Spec:
         array = tensor if hasattr(tensor, "dtype") else jnp.asarray(tensor)

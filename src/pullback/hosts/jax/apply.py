@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import contextvars
 import dataclasses
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -23,6 +24,7 @@ import jax
 import jax.numpy as jnp
 from jax.core import Tracer, eval_context
 
+from pullback.hosts import refusals
 from pullback.hosts.base import Operation, Pullback, filled
 from pullback.hosts.jax import called, captures, forward, order, owned, pushed, tracing, varying
 from pullback.hosts.jax.pushed import Derivative
@@ -113,8 +115,9 @@ def _with_tangents(run: _Run, primals: Sequence[Any], tangents: Sequence[Any]) -
 def _eager(
     operation: Operation, tensors: list[Any], outputs: list[Any], pull: Pullback
 ) -> tuple[list[Any], Derivative]:
+    kept = _kept(operation, tensors, outputs)
     derivative, run = _outline(operation, tensors, outputs, pull)
-    return _kept(operation, tensors), dataclasses.replace(derivative, pull=lambda _, given: run(given))
+    return kept, dataclasses.replace(derivative, pull=lambda _, given: run(given), kept=len(kept))
 
 
 def derived(
@@ -122,7 +125,8 @@ def derived(
 ) -> tuple[list[Any], Derivative]:
     """Trace a pullback: what it closes over, and the derivative that takes it."""
     derivative, run = _outline(operation, tensors, outputs, pull)
-    kept = _kept(operation, tensors)
+    kept = _kept(operation, tensors, outputs)
+    derivative = dataclasses.replace(derivative, operation=refusals.named(operation), kept=len(kept))
     places: list[int] = []
 
     def trace(*cotangents: Any) -> list[Any]:
@@ -136,15 +140,47 @@ def derived(
         refuse = _refuse(error)
         return kept, dataclasses.replace(derivative, pull=refuse, push=derivative.push or refuse)
 
-    count, skipped, jaxpr = len(tensors), len(kept), closed.jaxpr  # `pulled` keeps no traced array alive
+    jaxpr, count = closed.jaxpr, len(tensors)  # `pulled` keeps no traced array alive
+    first, last = len(kept), len(kept) + len(closed.consts)
 
     def pulled(residuals: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
         results: list[Any] = [None] * count
-        for i, result in zip(places, tracing.run(jaxpr, residuals[skipped:], cotangents)):
+        for i, result in zip(places, tracing.run(jaxpr, residuals[first:last], cotangents)):
             results[i] = result
         return results
 
-    return [*kept, *closed.consts], dataclasses.replace(derivative, pull=pulled, jaxpr=jaxpr)
+    takers = (*[None] * first, *((jaxpr, i) for i in range(last - first)))
+    derivative = dataclasses.replace(derivative, pull=pulled, takers=takers)
+    residuals = [*kept, *closed.consts]
+    if operation.has_pushforward and captures.named(operation):
+        return _pushing(operation, tensors, residuals, derivative)
+    return residuals, derivative
+
+
+def _pushing(
+    operation: Operation, tensors: list[Any], residuals: list[Any], derivative: Derivative
+) -> tuple[list[Any], Derivative]:
+    """Trace a pushforward too, while the traced arrays live that it reaches."""
+    moving = tuple(i for i, tensor in enumerate(tensors) if operation.host.differentiable(tensor))
+    types = [pushed.tangent_type(tensors[i]) for i in moving]
+    whole = dataclasses.replace(derivative, moving=moving)
+
+    def trace(*tangents: Any) -> list[Any]:
+        return forward.given(operation, whole, residuals, tangents)
+
+    try:
+        closed = tracing.trace(trace, types, f"{operation.name}_push")
+    except Exception as error:  # said to whoever pushes
+        return residuals, dataclasses.replace(derivative, push=_refuse(error))
+    jaxpr, first, last = closed.jaxpr, len(residuals), len(residuals) + len(closed.consts)
+
+    def push(derivative: Derivative, residuals: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:
+        moved = dict(zip(derivative.moving, tangents))
+        full = [moved[i] if i in moved else varying.zeros(kind) for i, kind in zip(moving, types)]
+        return tracing.run(jaxpr, residuals[first:last], full)
+
+    takers = (*derivative.takers, *((jaxpr, i) for i in range(last - first)))
+    return [*residuals, *closed.consts], dataclasses.replace(derivative, push=push, takers=takers)
 
 
 def _refuse(error: Exception) -> Callable[..., Any]:
@@ -154,9 +190,11 @@ def _refuse(error: Exception) -> Callable[..., Any]:
     return refuse
 
 
-def _kept(operation: Operation, tensors: list[Any]) -> list[Any]:
-    """List the inputs that a derivative needs beside what `grad` closes over."""
-    return list(tensors) if operation.has_pushforward or operation.order == 1 else []
+def _kept(operation: Operation, tensors: list[Any], outputs: list[Any]) -> list[Any]:
+    """List the inputs and outputs that a derivative needs beside what `grad` closes over."""
+    if operation.has_pushforward:
+        return [*tensors, *outputs] if getattr(operation, "pushes_output", False) else list(tensors)
+    return list(tensors) if operation.order == 1 else []
 
 
 def _outline(
@@ -179,7 +217,7 @@ def _outline(
 
     outlines = [None] * len(outputs)  # `run` keeps no output alive
     types = tuple(pushed.tangent_type(outputs[i]) for i in floating)
-    push = forward.given if operation.has_pushforward else None
+    push = functools.partial(forward.given, operation) if operation.has_pushforward else None
     return Derivative(operation, _never, push, types, floating, len(tensors)), run
 
 
@@ -216,11 +254,11 @@ def _frozen(operation: Operation, tensors: list[Any]) -> list[Any]:
         closed = tracing.trace(trace, [jax.typeof(tensors[i]) for i in unknown], operation.name)
     finally:
         _freezing.reset(token)
-    jaxpr, inputs = closed.jaxpr, len(tensors)  # what follows keeps no traced array alive
+    # what follows keeps no traced array alive, nor an operation, which may reach one
+    jaxpr, inputs, known = closed.jaxpr, len(tensors), refusals.named(operation)
     ((count, derivative),) = found
     places = [i for i, const in enumerate(closed.consts) if isinstance(const, Tracer)]
-    cotangents = len(derivative.outputs)
-    stopped = [captures.is_stopped(jaxpr, i, count, derivative.jaxpr, cotangents) for i in places]
+    stopped = [captures.is_stopped(jaxpr, i, count, derivative.takers) for i in places]
     names = [captures.name_of(operation, closed.consts[i]) for i in places]
     constants = [None if isinstance(const, Tracer) else const for const in closed.consts]
 
@@ -236,7 +274,7 @@ def _frozen(operation: Operation, tensors: list[Any]) -> list[Any]:
     def differentiate(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
         for i, (primal, tangent) in enumerate(zip(primals[inputs:], tangents[inputs:])):
             if pushed.moves(tangent) and not stopped[i]:
-                raise captures.refuse(operation, names[i], jnp.shape(primal))
+                raise captures.refuse(known, names[i], jnp.shape(primal))
         got = results([pushed.array(primal) for primal in primals])
         run = _Run(got[:count], got[count:], derivative)
         outputs, moved = _with_tangents(run, primals[:inputs], tangents[:inputs])

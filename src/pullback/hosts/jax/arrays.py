@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from pullback.errors import OptionError
+from pullback.hosts import refusals
 
 abs = jnp.abs
 argmax = jnp.argmax
@@ -82,12 +82,10 @@ def _adder(counter: Any) -> Callable[[Any], None]:
     if callable(counter):
         return lambda count: counter(int(count))
     if not (isinstance(counter, np.ndarray) and counter.size == 1 and counter.dtype.kind in "iu"):
-        raise OptionError.about(
-            "finite_gradient",
-            found=f"counter is a {type(counter).__name__}",
-            expected="an integer array of NumPy with one element, or a function that takes the number",
-            why="JAX has no variables: what counts must stand outside of the program",
-            fix="counter=np.zeros((), int)",
+        raise refusals.counter(
+            counter,
+            "an integer array of NumPy with one element, or a function that takes the number",
+            "np.zeros((), int)",
         )
 
     def add(count: Any) -> None:

@@ -8,7 +8,7 @@ one that is being differentiated is refused by name, because a rule has no cotan
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from types import FunctionType, ModuleType
 from typing import Any
 
@@ -17,6 +17,7 @@ import jax
 from pullback.errors import CapturedTensorError
 from pullback.hosts import reached, refusals
 from pullback.hosts.base import Operation
+from pullback.rule import reach
 
 _DEPTH = 2  # an object's attribute, an entry of its list: further in, JAX's own error has to do
 _LIBRARIES = ("jax", "numpy", "pullback.", "builtins", "typing")
@@ -38,28 +39,29 @@ def first_name(operation: Operation) -> str:
     return next((name for name, _ in _reached(operation)), "")
 
 
-def is_stopped(body: Any, place: int, count: int, pull: Any = None, cotangents: int = 0) -> bool:
+def is_stopped(body: Any, place: int, count: int, takers: Sequence[tuple[Any, int] | None] = ()) -> bool:
     """Tell whether a traced body puts a constant through nothing but `stop_gradient`.
 
-    Among its outputs, behind the first `count`, may be the constants of its traced pullback, which takes
-    these and then the cotangents: they are looked at too.
+    Among its outputs, behind the first `count`, may be residuals, which its derivative takes: the programs
+    that take them are looked at too.
     """
     variable = body.invars[place]
     users = [eqn.primitive.name for eqn in body.eqns if any(v is variable for v in eqn.invars)]
     if any(v is variable for v in body.outvars[:count]) or any(user != "stop_gradient" for user in users):
         return False
-    handed = [i for i, v in enumerate(body.outvars[count:]) if v is variable]
-    constants = 0 if pull is None else len(pull.invars) - cotangents
-    before = len(body.outvars) - count - constants  # inputs that are kept
-    return all(pull is not None and is_stopped(pull, i - before, len(pull.outvars)) for i in handed)
+    handed = [taker for v, taker in zip(body.outvars[count:], takers) if v is variable]
+    return all(taker is not None and is_stopped(*taker, len(taker[0].outvars)) for taker in handed)
 
 
 def _reached(operation: Operation) -> Iterator[tuple[str, Any]]:
-    for name, value in operation.captured():
+    for name, value in getattr(operation, "call", operation).captured():
         yield from _traced(name, value, _DEPTH)
     # a replacement is made of functions of ours around those of the user
     for cell in getattr(getattr(operation, "pull", None), "__closure__", None) or ():
         yield from _traced("", cell.cell_contents, _DEPTH)
+    if operation.has_pushforward:
+        for name, value in reach(getattr(getattr(operation, "rule", None), "pushforward", None)):
+            yield from _traced(name, value, _DEPTH)
 
 
 def _traced(name: str, value: Any, depth: int) -> Iterator[tuple[str, Any]]:
@@ -84,7 +86,9 @@ def _traced(name: str, value: Any, depth: int) -> Iterator[tuple[str, Any]]:
             yield from _traced(f"{name}.{attribute}", part, depth - 1)
 
 
-def refuse(operation: Operation, name: str, shape: tuple[int, ...] | None = None) -> CapturedTensorError:
+def refuse(
+    operation: Operation | refusals.Named, name: str, shape: tuple[int, ...] | None = None
+) -> CapturedTensorError:
     """Say that a captured array is being differentiated."""
     described = "a traced array" if shape is None else f"an array of shape {shape}"
     return refusals.captured_tensor(operation, name, described, "jax.lax.stop_gradient({})")

@@ -8,13 +8,14 @@ of the pullback is asked first (`linearity.py`), in every call: `grad` may take 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import jax
 
 from pullback.errors import PullbackError
 from pullback.hosts import linear, refusals
+from pullback.hosts.base import Operation
 from pullback.hosts.jax import linearity, tracing, varying
 from pullback.tangent import fitted
 
@@ -22,14 +23,17 @@ if TYPE_CHECKING:
     from pullback.hosts.jax.pushed import Derivative
 
 
-def given(derivative: Derivative, residuals: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:
-    """Push by the user's own pushforward; the residuals begin with the tensors of the call."""
-    operation = derivative.operation
+def given(
+    operation: Operation, derivative: Derivative, residuals: Sequence[Any], tangents: Sequence[Any]
+) -> list[Any]:
+    """Push by the user's own pushforward; the residuals begin with the tensors and outputs of the run."""
     moved = dict(zip(derivative.moving, tangents))
     tensors = list(residuals[: derivative.inputs])
     host = operation.host
     full = [moved[i] if i in moved else host.zeros(host.outline(x)) for i, x in enumerate(tensors)]
-    outputs = operation.pushforward(tensors, full)
+    push: Callable[..., list[Any] | None] = operation.pushforward
+    ran = residuals[derivative.inputs : derivative.kept]
+    outputs = push(tensors, full, ran) if ran else push(tensors, full)
     assert outputs is not None
     zeros = list(map(varying.zeros, derivative.outputs))
     kept = [zero if outputs[i] is None else outputs[i] for i, zero in zip(derivative.floating, zeros)]

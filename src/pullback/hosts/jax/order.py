@@ -7,6 +7,7 @@ from typing import Any
 
 from pullback.hosts import refusals
 from pullback.hosts.base import Cotangents, Operation, Pullback
+from pullback.hosts.refusals import Named
 
 
 def next_order(
@@ -29,7 +30,7 @@ def next_order(
     return [None if cotangent is None else next(given) for cotangent in got.inputs]
 
 
-def forbid(operation: Operation, results: Sequence[Any], sources: Sequence[Any]) -> list[Any]:
+def forbid(operation: Operation | Named, results: Sequence[Any], sources: Sequence[Any]) -> list[Any]:
     """Make a derivative of these results an error, also where the body cut them off from their sources.
 
     The error waits until somebody needs the derivative: JAX computes tangents that nobody uses.
@@ -48,7 +49,7 @@ def forbid(operation: Operation, results: Sequence[Any], sources: Sequence[Any])
     return forbidden
 
 
-def refused(operation: Operation, types: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:
+def refused(operation: Operation | Named, types: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:
     """Give tangents of these types that depend on others, and raise when they are needed."""
     from pullback.hosts.jax import pushed
 

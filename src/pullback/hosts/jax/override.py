@@ -23,6 +23,7 @@ from pullback.rule import reach
 _INLINE = (
     "jit", "pjit", "closed_call", "core_call", "custom_jvp_call", "custom_vjp_call", "custom_vjp_call_jaxpr",
 )  # fmt: skip
+_ARRAY = object()  # stands for an array among outputs: none that was traced is kept
 
 
 def override(
@@ -64,18 +65,20 @@ class Overridden:
         shape: list[Any] = []
 
         def flat(*given: Any) -> list[Any]:
+            full = list(leaves)
             for i, array in zip(arrays, given):
-                leaves[i] = array
-            args, kwargs = jax.tree.unflatten(structure, leaves)
-            outputs[:], tree = jax.tree.flatten(self.original(*args, **kwargs))
+                full[i] = array
+            args, kwargs = jax.tree.unflatten(structure, full)
+            found, tree = jax.tree.flatten(self.original(*args, **kwargs))
             shape[:] = [tree]
-            return [output for output in outputs if _is_array(output)]
+            outputs[:] = [_ARRAY if _is_array(output) else output for output in found]
+            return [output for output in found if _is_array(output)]
 
         given = [leaves[i] for i in arrays]
         closed = jax.make_jaxpr(flat)(*given)
         self._count(closed.jaxpr)
         results = iter(self._run(closed.jaxpr, closed.consts, given))
-        return jax.tree.unflatten(shape[0], [next(results) if _is_array(x) else x for x in outputs])
+        return jax.tree.unflatten(shape[0], [next(results) if x is _ARRAY else x for x in outputs])
 
     def _count(self, jaxpr: Any) -> None:
         self.replaced = {name: 0 for name, _ in self._kinds.values()}
@@ -175,8 +178,10 @@ class Overridden:
         if not places:
             return bind(eqn, values)
 
+        literals = [atom.val if isinstance(atom, Literal) else None for atom in eqn.invars]
+
         def run(tensors: Sequence[Any]) -> list[Any]:
-            given = list(values)
+            given = list(literals)
             for i, tensor in zip(places, tensors):
                 given[i] = tensor
             return bind(eqn, given)
@@ -231,20 +236,23 @@ class Replaced(Derived):
 
 
 class _Outputs(Sequence[Any]):
-    """The outputs of a place, computed as an operation of their own when they are asked for."""
+    """The outputs of a place, computed as an operation of their own when they are asked for.
+
+    Each time anew: who asks may be traced, and what is computed there belongs to that trace.
+    """
 
     def __init__(self, operation: Replaced, tensors: Sequence[Any]) -> None:
         self._operation = operation
         self._tensors = list(tensors)
-        self._known: list[Any] | None = None
 
     def _values(self) -> list[Any]:
-        if self._known is None:
-            self._known = self._operation.host.apply(self._operation, self._tensors)
-        return self._known
+        return self._operation.host.apply(self._operation, self._tensors)
 
     def __getitem__(self, index: Any) -> Any:
         return self._values()[index]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._values())
 
     def __len__(self) -> int:
         return len(self._values())

@@ -20,6 +20,7 @@ from jax.interpreters import ad, batching, mlir
 
 from pullback.hosts.base import Operation
 from pullback.hosts.jax import forward, order, varying
+from pullback.hosts.refusals import Named
 
 Move = Callable[[Sequence[Any], Sequence[Any]], list[Any]]
 
@@ -32,15 +33,17 @@ class Derivative:
     takes residuals and a tangent per moving input to a tangent per floating output.
     """
 
-    operation: Operation
+    operation: Operation | Named  # the name alone in a program: an operation may reach traced arrays
     pull: Move
     push: Callable[[Derivative, Sequence[Any], Sequence[Any]], list[Any]] | None  # None: by the transpose
     outputs: tuple[Any, ...]  # the types of the tangents of the floating outputs
     floating: tuple[int, ...] = ()  # which outputs these are
     inputs: int = 0  # how many inputs there are
+    kept: int = 0  # of the residuals: how many are the inputs, and outputs behind them
     moving: tuple[int, ...] = ()  # those that have tangents
     count: int = 0  # of the residuals
-    jaxpr: Any = None  # of a pullback that was traced
+    # per residual: the program that takes it, and where
+    takers: tuple[tuple[Any, int] | None, ...] = dataclasses.field(default=(), repr=False)
 
     def __call__(self, *operands: Any) -> list[Any]:
         """Push. JAX's caches hold what can be called weakly: a run lives as long as who differentiates it."""
@@ -104,7 +107,7 @@ def typed(value: Any, kind: Any) -> Any:
 
 
 def refusal(
-    operation: Operation,
+    operation: Operation | Named,
     error: Callable[[], Exception],
     outputs: Sequence[Any],
     floating: tuple[int, ...] = (),

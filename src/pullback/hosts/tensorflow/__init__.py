@@ -15,6 +15,7 @@ from typing import Any
 import tensorflow as tf
 
 from pullback.errors import UnsupportedInputError
+from pullback.hosts import refusals
 from pullback.hosts.base import Foreign, Kind, Met, Opener, Operation, Spec, summed_axes
 from pullback.hosts.tensorflow import arrays, autograph, callback, public, recording
 
@@ -75,6 +76,7 @@ class TensorFlowHost:
                 why="a rule is written for dense tensors, and would drop the structure of a sparse one",
                 fix=fixes.get(kind, "tf.convert_to_tensor(x)"),
             )
+        refusals.require_numbers(value, where, argument, strings=True)
         tensor = value if self.is_tensor(value) else tf.convert_to_tensor(value)
         dtype = tensor.dtype
         if not (

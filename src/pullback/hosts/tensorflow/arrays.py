@@ -7,6 +7,8 @@ from typing import Any
 
 import tensorflow as tf
 
+from pullback.hosts import refusals
+
 abs = tf.abs
 argmax = tf.argmax
 arctan = tf.atan
@@ -79,6 +81,10 @@ def report(bad: Any, text: str, counter: Any, result: Any) -> Any:
         return result
     count = tf.math.count_nonzero(bad)
     if counter is not None:
+        if not hasattr(counter, "assign_add"):
+            raise refusals.counter(
+                counter, "a variable of an integer dtype", "tf.Variable(0, trainable=False)"
+            )
         added = counter.assign_add(tf.cast(count, counter.dtype), read_value=False)
         with tf.control_dependencies([] if added is None else [added]):
             return tf.identity(result)

@@ -85,32 +85,19 @@ def refuse_named(operation: Operation, tensors: Sequence[Any]) -> None:
             refuse_watched(operation, [value], name)
 
 
-def refuse_watched(operation: Operation, foreign: Sequence[Any], name: str | None = None) -> None:
+def refuse_watched(operation: Operation, foreign: Sequence[Any], name: str = "") -> None:
     """Refuse those of the tensors that a tape or an accumulator follows."""
     for tensor in foreign:
         if recording.is_followed([tensor]):
             raise captured(operation, tensor, name)
 
 
-def captured(operation: Operation, tensor: Any, name: str | None = None) -> Exception:
+def captured(operation: Operation, tensor: Any, name: str = "") -> Exception:
     """Say that a captured tensor is being differentiated."""
-    if name is None:
-        name = next(_names(operation, tensor), "")
     described = f"a tensor of shape {tuple(tensor.shape)}"
     if not hasattr(tensor, "numpy"):
         described = f"the tensor `{tensor.name}`"
     return refusals.captured_tensor(operation, name, described, "tf.stop_gradient({})", tensor)
-
-
-def _names(operation: Operation, tensor: Any) -> Iterator[str]:
-    """Name a tensor as the body does: by itself, or as an attribute of what the body reaches or is given."""
-    slots = getattr(operation, "slots", ())
-    reached = [*operation.captured(), *((slot.name, leaf) for slot in slots for leaf in slot.leaves)]
-    yield from (name for name, value in reached if value is tensor)
-    for name, value in reached:
-        for attribute, held in getattr(value, "__dict__", {}).items():
-            if held is tensor:
-                yield f"{name}.{attribute}"
 
 
 def depends_on_inputs(tensor: Any) -> bool:

@@ -37,6 +37,7 @@ def apply(operation: Operation, tensors: list[Any]) -> list[Any]:
         recording.stop_hearing(heard)
         recording.restart()
     captures.refuse_named(operation, tensors)
+    heard.look_at([output for output in outputs if output._id <= mark])  # returned as they are
     if heard.captured and not isinstance(operation, Derived):  # that is a part of one that was listened to
         raise captures.captured(operation, heard.captured[0])
     outputs = fresh(outputs, mark)

@@ -33,7 +33,7 @@ def apply(operation: Operation, tensors: list[Any]) -> list[Any]:
     if _exporting:
         return _apply_for_export(operation, tensors)
     graph = tf.compat.v1.get_default_graph()
-    tensors = [_inside(tensor, graph) for tensor in tensors]
+    tensors = [inside(tensor, graph) for tensor in tensors]
     watcher = recording.watch_variables()
     try:
         with captures.listening(tensors) as ear:
@@ -64,7 +64,7 @@ def attach(gradient: Any, sources: list[Any], graph: Any) -> list[Any]:
     return results
 
 
-def _inside(tensor: Any, graph: Any) -> Any:
+def inside(tensor: Any, graph: Any) -> Any:
     """Bring a tensor of an enclosing graph, or an eager one, into this graph once."""
     if getattr(tensor, "graph", None) is graph:
         return tensor

@@ -58,7 +58,7 @@ class Heard:
             return outputs
         recording.restart()  # tapes answer while they record only
         if recording.is_followed(inputs):
-            self._look(inputs)
+            self.look_at(inputs)
         recording.stop()
         effect = _effect(op_type)
         if effect:
@@ -69,8 +69,9 @@ class Heard:
                 self._note(inputs)
         return outputs
 
-    def _look(self, inputs: Sequence[Any]) -> None:
-        for tensor in inputs:
+    def look_at(self, tensors: Sequence[Any]) -> None:
+        """Note the tensors that are no arguments, and that somebody differentiates."""
+        for tensor in tensors:
             if (
                 type(tensor) is _EAGER
                 and tensor._id not in self.given

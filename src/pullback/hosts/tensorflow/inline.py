@@ -24,8 +24,8 @@ def places(op: Any, kinds: Collection[str]) -> bool:
 
 def shared(op: Any, kinds: Collection[str]) -> bool:
     """Tell whether places are inside a function that others may call too; a branch has no other caller."""
-    if op.type in _CALLS:
-        return places(op, kinds)
+    if op.type in _CALLS:  # but no other sees the function by which TensorFlow pushes a tangent
+        return "__jvp_" not in op.get_attr("f").name and places(op, kinds)
     return any(shared(inner, kinds) for body in _called(op) for inner in body.get_operations())
 
 

@@ -166,6 +166,17 @@ def _pushed(where: str) -> ForwardModeError:
     return error
 
 
+def _pushed_in_graph(name: str) -> ForwardModeError:
+    error: ForwardModeError = ForwardModeError.about(
+        name,
+        found="forward mode was asked for inside a tf.function, of one that was traced before",
+        expected="an accumulator outside of the tf.function, or a function written in Python",
+        why="TensorFlow transposes a traced function and asks nobody whether its gradients are linear",
+        fix="with tf.autodiff.ForwardAccumulator(x, dx) as accumulator:\n    y = compiled(x)",
+    )
+    return error
+
+
 def _function_called() -> OverrideError:
     error: OverrideError = OverrideError.about(
         "override",
@@ -183,7 +194,8 @@ class Overridden:
     def __init__(self, function: Any, overriding: Callable[[], Overriding]) -> None:
         self.original = function
         self.replaced: dict[str, int] = {}
-        self.__name__ = getattr(function, "__name__", getattr(function, "name", type(function).__name__))
+        name = getattr(function, "__name__", getattr(function, "name", type(function).__name__))
+        self.__name__ = tf.compat.as_str_any(name)  # TensorFlow names a traced function in bytes
         self._overriding = overriding
         # A function that was loaded or traced elsewhere has no Python to run again.
         traced = not isinstance(function, _TRACED) or hasattr(function, "python_function")
@@ -191,10 +203,28 @@ class Overridden:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         try:
-            return self._compiled(*args, **kwargs)
+            return self._called(args, kwargs)
         except SharedError:
             self._compiled = tf.function(self._copied, autograph=False)
+            return self._called(args, kwargs)
+
+    def _called(self, args: Any, kwargs: Any) -> Any:
+        """Run it as a function of its own; while a graph pushes tangents, as a part of that graph.
+
+        An accumulator inside a graph transposes a function that is called there, and asks nobody about it.
+        """
+        if tf.executing_eagerly():
             return self._compiled(*args, **kwargs)
+        # That calls are shared is known when a trace ends: this one leaves nothing behind in the graph.
+        traced = self._compiled.get_concrete_function(*args, **kwargs)
+        around = tf.compat.v1.get_default_graph()
+        read = [graph.inside(tensor, around) for tensor in traced.captured_inputs]
+        given = [leaf for leaf in tf.nest.flatten((args, kwargs)) if tf.is_tensor(leaf)]
+        if not any(map(recording.has_tangent, read + given)):
+            return self._compiled(*args, **kwargs)
+        if self._compiled.python_function == self._copied:  # nobody records a copy, operation by operation
+            raise _pushed_in_graph(self.__name__)
+        return self._anew(*args, **kwargs)
 
     def _anew(self, *args: Any, **kwargs: Any) -> Any:
         """Run the Python of the function."""

@@ -13,6 +13,7 @@ import torch
 from torch.autograd import forward_ad
 
 from pullback.errors import UnsupportedInputError
+from pullback.hosts import refusals
 from pullback.hosts.base import Foreign, Kind, Met, Opener, Operation, Spec, summed_axes
 from pullback.hosts.torch import arrays, callback, eager, levels, modules, transforms
 from pullback.hosts.torch.run import run
@@ -53,6 +54,7 @@ class TorchHost:
         return True
 
     def tensor(self, value: Any, *, where: str, argument: str) -> Any:
+        refusals.require_numbers(value, where, argument)
         tensor = value if isinstance(value, _TENSOR) else torch.as_tensor(getattr(value, "value", value))
         kind = (
             "quantized"

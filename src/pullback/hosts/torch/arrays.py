@@ -7,6 +7,8 @@ from typing import Any
 
 import torch
 
+from pullback.hosts import refusals
+
 abs = torch.abs
 argmax = torch.argmax
 arctan = torch.arctan
@@ -72,6 +74,10 @@ def report(bad: Any, text: str, counter: Any, result: Any) -> Any:
     A transform of `torch.func` says nothing: there the places have no values yet.
     """
     if counter is not None:
+        if not isinstance(counter, torch.Tensor):
+            raise refusals.counter(
+                counter, "a tensor of an integer dtype", "torch.zeros((), dtype=torch.int64)"
+            )
         counter += bad.sum().to(counter.dtype)
     elif not torch.compiler.is_compiling() and not torch._C._functorch.is_batchedtensor(bad) and bad.any():
         print(f"{text}: {int(bad.sum())} of {bad.numel()} values", file=sys.stderr)

@@ -270,7 +270,5 @@ def _tensors(value: Any) -> Iterator[Any]:
 
 def refused(operation: Operation, tensor: Any, name: str) -> CapturedTensorError:
     """Say that a captured tensor is being differentiated."""
-    if not name:
-        name = next((known for known, value in operation.captured() if value is tensor), "")
     described = f"a tensor of shape {tuple(tensor.shape)}"
     return refusals.captured_tensor(operation, name, described, "{}.detach()", tensor)

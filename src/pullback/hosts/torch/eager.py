@@ -21,6 +21,7 @@ from pullback.hosts.torch import captures, export, forward, heard, levels, order
 from pullback.hosts.torch.nodes import named_nodes
 from pullback.hosts.torch.outputs import apart, fresh, mark_rigid
 from pullback.hosts.torch.residuals import Kept
+from pullback.tangent import fitted
 
 
 def apply(operation: Operation, tensors: list[Any], below: bool = False) -> list[Any]:
@@ -47,7 +48,7 @@ def apply_pushing(operation: Operation, tensors: list[Any]) -> list[Any]:
     with forward_ad._set_fwd_grad_enabled(False):
         outputs, inputs = recorded.run(tensors, None, True)
         outputs = apart(outputs, inputs)  # the tangent of an input is not that of an output
-    recorded.pushing = tensors  # what is saved is not to be had before the node is done
+    recorded.pushing = tensors, outputs  # what is saved is not to be had before the node is done
     try:
         return list(node_of(operation)(recorded, outputs, *inputs))
     finally:
@@ -63,7 +64,7 @@ class _Recorded(Kept):
         self.operation = operation
         self.count = count  # of the tensors of the call
         self.autocast = surroundings.autocast() if surroundings.autocasting() else None
-        self.pushing: list[Any] | None = None  # the tensors, while their tangents are asked for
+        self.pushing: Any = None  # the tensors and outputs, while their tangents are asked for
         self.state: Any = None  # of the random numbers, for a body that is known to draw some
 
     def run(self, tensors: list[Any], ran: Any, below: bool) -> tuple[list[Any], list[Any]]:
@@ -119,9 +120,16 @@ class Node(torch.autograd.Function):
     @staticmethod
     def jvp(ctx: Any, *tangents: Any) -> Any:
         recorded = ctx.recorded
-        tensors = recorded.pushing
-        with surroundings.redrawn(recorded.operation, recorded.state):
-            return tuple(forward.push(recorded.operation, tensors, tangents[2 : 2 + len(tensors)]))
+        operation = recorded.operation
+        tensors, outputs = recorded.pushing
+        with surroundings.redrawn(operation, recorded.state):
+            pushed = forward.push(operation, tensors, tangents[2 : 2 + len(tensors)])
+        pushed = fitted(pushed, outputs, operation)
+        zero = torch.zeros_like  # what PyTorch wants for no tangent
+        return tuple(
+            zero(y) if dy is None and operation.host.differentiable(y) else dy
+            for dy, y in zip(pushed, outputs)
+        )
 
 
 node_of = named_nodes(Node)
