@@ -7,6 +7,7 @@ same of the other hosts, and are run from here too.
 
 from __future__ import annotations
 
+import operator
 import os
 import subprocess
 import sys
@@ -38,7 +39,7 @@ def product(x, y):
 
 OPERATIONS = {
     "sine": (tf.sin, sine, [X]),
-    "product": (tf.multiply, product, [X, X + 1]),
+    "product": (operator.mul, product, [X, X + 1]),  # as the body writes it: tf.multiply is 10 µs faster
 }
 
 

@@ -16,8 +16,10 @@ import tensorflow as tf
 from pullback.hosts import refusals
 from pullback.hosts.base import Cotangents, Derived, Operation, Pullback, filled
 from pullback.hosts.kept import ChangedError, Kept
-from pullback.hosts.tensorflow import captures, forward, recording, residuals
+from pullback.hosts.tensorflow import captures, closed_over, forward, recording, residuals
 from pullback.hosts.tensorflow.heard import Heard, put_back
+
+_HEARD = "what TensorFlow heard of a body that reaches no tensor"
 
 
 def apply(operation: Operation, tensors: list[Any]) -> list[Any]:
@@ -25,21 +27,28 @@ def apply(operation: Operation, tensors: list[Any]) -> list[Any]:
     if not recording.could_record():  # nobody differentiates: keep nothing
         return operation.forward(tensors)[0]
     mark = recording.next_tensor_id()
-    heard = Heard(tensors)
+    closed = closed_over.is_closed(operation)
+    known: Heard | None = operation.memo.get(_HEARD) if closed else None
+    heard = Heard(tensors) if known is None else known
     recording.stop()
-    recording.start_hearing(heard)
+    if known is None:
+        recording.start_hearing(heard)
     watcher = recording.watch_variables()
     try:
         outputs, pull = operation.forward(tensors)
         variables = list(recording.watched_variables(watcher))
     finally:
         recording.unwatch_variables(watcher)
-        recording.stop_hearing(heard)
+        if known is None:
+            recording.stop_hearing(heard)
         recording.restart()
-    captures.refuse_named(operation, tensors)
-    heard.look_at([output for output in outputs if output._id <= mark])  # returned as they are
-    if heard.captured and not isinstance(operation, Derived):  # that is a part of one that was listened to
-        raise captures.captured(operation, heard.captured[0])
+    if closed:
+        operation.memo[_HEARD] = heard
+    else:
+        captures.refuse_named(operation, tensors)
+        heard.look_at([output for output in outputs if output._id <= mark])  # returned as they are
+        if heard.captured and not isinstance(operation, Derived):  # a part of one that was listened to
+            raise captures.captured(operation, heard.captured[0])
     outputs = fresh(outputs, mark)
     inputs = tensors
     if variables:
