@@ -1,5 +1,7 @@
 """A tensor that is being differentiated and reaches the body without being an argument is refused."""
 
+import functools
+
 import pytest
 import tensorflow as tf
 
@@ -156,6 +158,81 @@ def test_a_tensor_that_only_a_later_call_reaches_is_refused(hide, follow):
             following.watch(factor)
         with pytest.raises(pb.errors.CapturedTensorError):
             f(X, on=True)
+
+
+STATE = {"factor": None}
+
+
+def scaled(x):
+    return x * 2 if STATE["factor"] is None else x * STATE["factor"]
+
+
+def pass_on(dy):
+    return dy
+
+
+class Functor:
+    def __call__(self, x):
+        return scaled(x), pass_on
+
+    def method(self, x):
+        return scaled(x), pass_on
+
+
+def wrapper(function):
+    @functools.wraps(function)
+    def wrapped(x):
+        y, grad = function(x)
+        return scaled(y), grad
+
+    return wrapped
+
+
+def plain(x):
+    return tf.identity(x), lambda dy: dy
+
+
+def by_string(x):
+    return globals()["scaled"](x), lambda dy: dy
+
+
+REACHING = {
+    "an object": Functor(),
+    "a method": Functor().method,
+    "a partial function": functools.partial(Functor.method, None),
+    "a wrapper": wrapper(plain),
+    "globals()": by_string,
+    "a helper": lambda x: (scaled(x), pass_on),
+}
+
+
+@pytest.mark.parametrize("kind", REACHING)
+def test_a_body_that_may_reach_more_than_it_names_is_listened_to_in_every_call(kind, monkeypatch):
+    f = pb.custom_gradient(REACHING[kind])
+    with tf.GradientTape() as tape:
+        tape.watch(X)
+        factor = 3 * X
+        f(X)
+        f(X)
+        monkeypatch.setitem(STATE, "factor", factor)
+        with pytest.raises(pb.errors.CapturedTensorError):
+            f(X)
+
+
+def test_a_name_that_is_bound_anew_is_noticed(monkeypatch):
+    monkeypatch.setitem(globals(), "FACTOR_OF_TODAY", 2.0)
+
+    @pb.custom_gradient
+    def f(x):
+        return tf.identity(x) * FACTOR_OF_TODAY, lambda dy: dy  # noqa: F821
+
+    with tf.GradientTape() as tape:
+        tape.watch(X)
+        f(X)
+        f(X)
+        monkeypatch.setitem(globals(), "FACTOR_OF_TODAY", 3 * X)
+        with pytest.raises(pb.errors.CapturedTensorError, match="`FACTOR_OF_TODAY`"):
+            f(X)
 
 
 def test_an_attribute_is_refused_by_its_name():
