@@ -51,9 +51,8 @@ def _of_a_trainer() -> frozenset[str]:
     model = keras.Model(name="model")
     model.compile(keras.optimizers.SGD(name="sgd"), "mse")
     names = vars(model).keys() - vars(keras.layers.Layer(name="layer")).keys() | {"history"}
-    return frozenset(
-        name for name in names if not name.startswith("_self_")
-    )  # what a checkpoint knows is shared
+    # What a checkpoint knows is shared.
+    return frozenset(name for name in names if not name.startswith("_self_"))
 
 
 def overridden(
@@ -75,9 +74,8 @@ def overridden(
     names = {*_PLACES, "name"} | (_of_a_trainer() if isinstance(model, keras.Model) else set())
     own = {name: getattr(model, name) for name in names if hasattr(model, name)}
     own |= {name: list(own[name]) for name in _PLACES if name in own}
-    own |= {
-        name: None for name in own if name.endswith("_function")
-    }  # those of the original run the original
+    # The functions of the original run the original.
+    own |= {name: None for name in own if name.endswith("_function")}
     running = import_module(f"pullback.hosts.{backend}.model")
     run = running.inside(model, gradients, make, check)
     override = Override(model, gradients, running.word, run, own)

@@ -21,9 +21,8 @@ from pullback.replace.model import class_of
 
 try:
     from keras.src.backend import AutocastScope, get_keras_mask, set_keras_mask
-except (
-    ImportError
-):  # then a layer of another dtype than its model rounds its weights twice, and a mask is lost
+except ImportError:
+    # Then a layer of another dtype than its model rounds its weights twice, and a mask is lost.
     AutocastScope = contextlib.nullcontext
 
     def get_keras_mask(output: Any) -> Any:
