@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from pullback.check.equation import length
 from pullback.check.problem import Problem, ShapeMismatchError
 from pullback.check.subject import Array, Subject
 
@@ -31,7 +32,7 @@ def disagreement(a: Array, b: Array, unit: float) -> Array:
     """Mark the entries where two gradients differ by more than rounding could explain."""
     with np.errstate(invalid="ignore"):
         size = np.maximum(np.abs(a), np.abs(b))
-        typical = float(np.sqrt(np.mean(np.square(size)))) if np.isfinite(size).all() and size.size else 0.0
+        typical = length(size) / size.size**0.5 if np.isfinite(size).all() and size.size else 0.0
         tolerance = float(unit**0.5)
         apart = np.abs(a - b) > tolerance * size + unit**0.75 * typical
     return np.asarray(np.where(np.isfinite(a) & np.isfinite(b), apart, np.isfinite(a) != np.isfinite(b)))

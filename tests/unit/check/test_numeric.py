@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from pullback.check.numeric import derivative_test
+from pullback.check.oracle import disagreement
 from pullback.check.problem import Problem
 from pullback.check.settings import Settings
 
@@ -89,3 +90,9 @@ def test_complex_gradients_use_the_real_pairing(subject_of):
     z = np.array([1 + 2j, -0.5 + 1j, 3j])
     assert outcome(subject_of(np.square, lambda z, d: d * np.conj(2 * z), z)).verdict == "right"
     assert outcome(subject_of(np.square, lambda z, d: d * 2 * z, z)).verdict == "wrong"
+
+
+def test_gradients_of_any_size_are_compared_without_overflow():
+    claimed, true = np.array([1e160, 1e155]), np.array([1e160, 2e155])
+    assert disagreement(claimed, true, 2.0**-53).tolist() == [False, True]
+    assert disagreement(np.zeros(2), np.zeros(2), 2.0**-53).tolist() == [False, False]
