@@ -17,6 +17,22 @@ from side_by_side import judge
 MIB = 64
 
 
+def chain_of(framework):
+    """Make a body of 16 operations in the functions of a framework; it keeps its input for `grad`."""
+
+    def chain(x):
+        y = x
+        for _ in range(16):
+            y = framework.sin(y)
+
+        def grad(dy):
+            return dy * framework.cos(x)
+
+        return y, grad
+
+    return chain
+
+
 def measure(way: str) -> int:
     """Run in a process of its own: growth of resident memory while the tape is alive."""
     os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
@@ -24,16 +40,7 @@ def measure(way: str) -> int:
 
     import pullback as pb
 
-    def chain(x):
-        y = x
-        for _ in range(16):
-            y = tf.sin(y)
-
-        def grad(dy):
-            return dy * tf.cos(x)
-
-        return y, grad
-
+    chain = chain_of(tf)
     rule = {"native": tf.custom_gradient, "pullback": pb.custom_gradient}[way](chain)
 
     def resident() -> int:
@@ -63,15 +70,7 @@ def tensorflow_peak(call: int) -> int:
 
     import pullback as pb
 
-    def chain(x):
-        y = x
-        for _ in range(16):
-            y = tf.sin(y)
-
-        def grad(dy):
-            return dy * tf.cos(x)
-
-        return y, grad
+    chain = chain_of(tf)
 
     def step(rule, x):
         with tf.GradientTape() as tape:
@@ -80,9 +79,8 @@ def tensorflow_peak(call: int) -> int:
         return tape.gradient(y, x)
 
     small = tf.ones([16])
-    step(
-        pb.custom_gradient(lambda x: (tf.sin(x), lambda dy: dy * tf.cos(x))), small
-    )  # set up what any rule needs
+    other = pb.custom_gradient(lambda x: (tf.sin(x), lambda dy: dy * tf.cos(x)))
+    step(other, small)  # set up what any rule needs
     rule = pb.custom_gradient(chain)
     if call == 2:
         step(rule, small)
@@ -105,16 +103,6 @@ def torch_peaks(kind: str) -> tuple[int, int]:
     import torch
 
     import pullback as pb
-
-    def alone(x):
-        y = x
-        for _ in range(16):
-            y = torch.sin(y)
-
-        def grad(dy):
-            return dy * torch.cos(x)
-
-        return y, grad
 
     class Module(torch.nn.Module):
         def __init__(self):
@@ -145,7 +133,7 @@ def torch_peaks(kind: str) -> tuple[int, int]:
     x = torch.ones(MIB * 2**18, requires_grad=True)
     other = torch.ones(16, requires_grad=True)
     pb.custom_gradient(lambda x: (torch.sin(2 * x), lambda dy: dy))(other).sum().backward()  # set up
-    rule = pb.custom_gradient(alone) if kind == "alone" else Module()
+    rule = pb.custom_gradient(chain_of(torch)) if kind == "alone" else Module()
     return peak(lambda: rule(x)), peak(lambda: rule(x))
 
 
