@@ -14,7 +14,7 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from pullback import hosts, tree
-from pullback.cotangent import conform, cotangent_names, described, name_of, shown
+from pullback.cotangent import conform, cotangent_names, described, shown
 from pullback.endings import runs_off
 from pullback.errors import (
     CapturedVariableError,
@@ -26,7 +26,7 @@ from pullback.errors import (
 )
 from pullback.hosts import Role, reached
 from pullback.hosts.base import Cotangents, Host, Tensor
-from pullback.rule import Rule
+from pullback.rule import Rule, name_of
 
 if TYPE_CHECKING:
     from pullback.call import Call, Slot

@@ -5,7 +5,6 @@ The words name the function that returned it, whatever it is called: a user of `
 
 from __future__ import annotations
 
-import functools
 import inspect
 from collections.abc import Callable, Iterable
 from typing import Any, cast
@@ -16,7 +15,7 @@ from pullback.hosts import Role
 from pullback.hosts.base import Host, Spec, Tensor, Traces, broadcast_axes, show_shape
 from pullback.hosts.numpy import HOST as NUMPY
 from pullback.hosts.refusals import no_numbers
-from pullback.rule import at, source_of
+from pullback.rule import at, name_of, source_of
 
 
 def conform(
@@ -67,13 +66,6 @@ def require_tensor(
             fix="return a tensor" + (", or None for no gradient" if optional else ""),
         )
     return number
-
-
-def name_of(function: Callable[..., Any]) -> str:
-    """Name a function, or an object that is called by its class."""
-    if isinstance(function, functools.partial):
-        return name_of(function.func)
-    return str(getattr(function, "__name__", type(function).__name__))
 
 
 def shown(function: Callable[..., Any]) -> str:

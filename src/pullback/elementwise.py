@@ -16,7 +16,7 @@ from typing import Any
 
 from pullback import hosts
 from pullback.contract import require_return
-from pullback.cotangent import name_of, require_tensor, shown
+from pullback.cotangent import require_tensor, shown
 from pullback.define import function_of, intent_of
 from pullback.errors import (
     CotangentCountError,
@@ -29,7 +29,7 @@ from pullback.errors import (
 from pullback.hosts import Role
 from pullback.hosts.base import Host, broadcast_axes, show_shape
 from pullback.replace.function import signature_of
-from pullback.rule import Rule, at, source_of
+from pullback.rule import Rule, at, name_of, source_of
 
 Function = Callable[..., Any]
 

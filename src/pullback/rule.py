@@ -123,6 +123,18 @@ def written(function: Any) -> Any:
     return rule.function if isinstance(rule, Rule) else inspect.unwrap(function)
 
 
+def filled_in(f: Any) -> Any:
+    """Give the function that a partial one fills in."""
+    return filled_in(f.func) if isinstance(f, functools.partial) else f
+
+
+def name_of(f: Any) -> str:
+    """Name a callable: by its own name, or that of its class; a partial one by the function in it."""
+    f = f if hasattr(f, "__name__") else filled_in(f)
+    name = getattr(f, "__name__", None) or getattr(f, "name", None)
+    return name if isinstance(name, str) else type(f).__name__
+
+
 def at(name: str, source: str) -> str:
     """Name a function and where it stands."""
     return f"{name} ({source})" if source else name

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import inspect
 import keyword
 import re
@@ -10,7 +9,7 @@ from typing import Any
 
 from pullback.errors import DefinitionError
 from pullback.hosts.base import Function
-from pullback.rule import Intent, Rule, at, source_of
+from pullback.rule import Intent, Rule, at, filled_in, name_of, source_of
 
 _ANY = inspect.signature(lambda *args, **kwargs: None)
 
@@ -22,19 +21,7 @@ def rule_of(f: Any, intent: Intent) -> Rule:
 
 def where_of(f: Any) -> str:
     """Name a function and its source line."""
-    return at(name_of(f), source_of(_written(f)))
-
-
-def _written(f: Any) -> Any:
-    """Give the function that a partial one fills in."""
-    return _written(f.func) if isinstance(f, functools.partial) else f
-
-
-def name_of(f: Any) -> str:
-    """Name a callable: by its own name, or that of its class; a partial one by the function in it."""
-    f = f if hasattr(f, "__name__") else _written(f)
-    name = getattr(f, "__name__", None) or getattr(f, "name", None)
-    return name if isinstance(name, str) else type(f).__name__
+    return at(name_of(f), source_of(filled_in(f)))
 
 
 def plain_name(f: Any) -> str:

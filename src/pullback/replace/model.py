@@ -102,6 +102,12 @@ def class_of(model: Any) -> type:
     return kind.__bases__[1] if issubclass(kind, Seen) else kind
 
 
+def kind_of(layer: Any, kinds: Iterable[Any]) -> Any:
+    """Find the kind that a layer is of, by its class or the name of that; None if it is of none."""
+    called = class_of(layer)
+    return next((kind for kind in kinds if kind == called.__name__ or kind is called), None)
+
+
 def seen_as(
     mixin: type,
     override: Override,

@@ -18,9 +18,8 @@ from pullback.call import Call
 from pullback.errors import OverrideError
 from pullback.hosts.base import Cotangents, Derived, Function, Host, Pullback, Tensor, filled
 from pullback.hosts.layers import is_layer
-from pullback.replace.function import name_of
 from pullback.replace.with_gradient import pulled
-from pullback.rule import Intent, Rule, source_of
+from pullback.rule import Intent, Rule, name_of, source_of
 
 
 def override(target: Any, gradients: Mapping[Any, Function] | None = None) -> Any:

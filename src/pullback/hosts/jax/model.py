@@ -17,7 +17,7 @@ import keras
 from pullback import hosts
 from pullback.hosts.jax import kinds
 from pullback.keras import called_as, layers_called_by
-from pullback.replace.model import class_of
+from pullback.replace.model import class_of, kind_of
 
 try:
     from keras.src.backend import AutocastScope, get_keras_mask, set_keras_mask
@@ -97,13 +97,12 @@ class Inside:
         seen: list[str] = []
 
         def choose(layer: Any) -> Any:
-            called = class_of(layer)
-            seen.append(called.__name__)
-            for kind, gradient in self._layers.items():
-                if kind == called.__name__ or kind is called:
-                    replaced[kinds.name(kind)] += 1
-                    return gradient
-            return None
+            seen.append(class_of(layer).__name__)
+            kind = kind_of(layer, self._layers)
+            if kind is None:
+                return None
+            replaced[kinds.name(kind)] += 1
+            return self._layers[kind]
 
         losses: list[Any] = []
 

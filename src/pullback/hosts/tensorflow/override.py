@@ -21,7 +21,7 @@ import tensorflow as tf
 from pullback.errors import ForwardModeError, OverrideError
 from pullback.hosts.tensorflow import autograph, eager, graph, inline, kinds, recording
 from pullback.hosts.tensorflow.heard import Heard
-from pullback.replace.model import class_of
+from pullback.replace.model import class_of, kind_of
 
 _TRACED = (tf.types.experimental.GenericFunction, tf.types.experimental.ConcreteFunction)
 _PARTS = ("CondBranchFuncGraph", "WhileCondFuncGraph", "WhileBodyFuncGraph")  # graphs of branches and loops
@@ -146,13 +146,12 @@ class Overriding:
         """Give the gradient for a layer, if it is of a kind."""
         if not self._is_ours(None if tf.executing_eagerly() else tf.compat.v1.get_default_graph()):
             return None
-        called = class_of(layer)
-        self.seen[called.__name__] += 1
-        for kind in self.layers:
-            if kind == called.__name__ or kind is called:
-                self.replaced[kinds.name(kind)] += 1
-                return self.gradients[kind]
-        return None
+        self.seen[class_of(layer).__name__] += 1
+        kind = kind_of(layer, self.layers)
+        if kind is None:
+            return None
+        self.replaced[kinds.name(kind)] += 1
+        return self.gradients[kind]
 
 
 def _pushed(where: str) -> ForwardModeError:

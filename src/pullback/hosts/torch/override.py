@@ -22,9 +22,9 @@ from pullback.hosts import layers
 from pullback.hosts.base import Cotangents, Derived, Pullback, filled
 from pullback.hosts.reading import Whole, being_read, read
 from pullback.hosts.torch import kinds
-from pullback.replace.function import name_of
 from pullback.replace.model import class_of
 from pullback.replace.with_gradient import pulled, with_gradient
+from pullback.rule import name_of
 
 
 def override(
