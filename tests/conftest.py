@@ -5,11 +5,12 @@ from pathlib import Path
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("KERAS_BACKEND", "tensorflow")
-# JAX compiles every operation of every shape: a test process and the commands that it starts share the results.
-# Two test processes do not: JAX writes an entry in place, and the other one would read the half of it.
+# JAX compiles every operation of every shape: a test process and the commands that it starts share what was
+# compiled. Two test processes do not: JAX writes an entry in place, and the other one would read half of it.
 # (Set, not proposed: the process that starts the others reads this file too, and they inherit what it set.)
-_process = os.environ.get("PYTEST_XDIST_WORKER", "alone")
-os.environ["JAX_COMPILATION_CACHE_DIR"] = str(Path(__file__).parents[1] / ".cache" / "jax" / _process)
+os.environ["JAX_COMPILATION_CACHE_DIR"] = str(
+    Path(__file__).parents[1] / ".cache" / "jax" / os.environ.get("PYTEST_XDIST_WORKER", "alone")
+)
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
 

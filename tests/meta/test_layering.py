@@ -19,7 +19,10 @@ def place(path: Path) -> str:
 
 
 def may_name_a_framework(path: Path) -> bool:
-    return place(path).startswith(("hosts/", "record/")) or place(path) in ("namespace.py", "keras.py")
+    return place(path).startswith(("hosts/", "view/", "record/")) or place(path) in (
+        "namespace.py",
+        "keras.py",
+    )
 
 
 def imports(tree: ast.AST) -> list[str]:
@@ -65,7 +68,7 @@ def test_frameworks_are_named_only_in_hosts(path):
 def test_a_host_is_imported_by_nobody_else(path):
     modules = imports(ast.parse(path.read_text(encoding="utf-8")))
     for host in FRAMEWORKS:
-        if not place(path).startswith(f"hosts/{host}"):
+        if not place(path).startswith((f"hosts/{host}", f"view/{host}")):
             assert not [module for module in modules if module.startswith(f"pullback.hosts.{host}")]
 
 

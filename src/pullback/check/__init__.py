@@ -7,7 +7,7 @@ from typing import Any
 from pullback.check.check import check, check_subject
 from pullback.check.finding import Finding, Report
 from pullback.check.settings import Settings
-from pullback.check.subject import Subject
+from pullback.view.subject import Subject
 
 __all__ = ["Finding", "Report", "Settings", "Subject", "check", "check_subject"]
 

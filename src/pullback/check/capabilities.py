@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pullback.check.finding import Finding
 from pullback.check.settings import Settings
-from pullback.check.subject import Subject
+from pullback.view.subject import Subject
 
 
 def capabilities(subject: Subject, findings: list[Finding], settings: Settings) -> dict[str, str]:

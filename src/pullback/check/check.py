@@ -20,8 +20,9 @@ from pullback.check.second import second_subject
 from pullback.check.settings import Settings
 from pullback.check.shrink import shrunk
 from pullback.check.space import roundoff
-from pullback.check.subject import Subject, counted
 from pullback.errors import DefinitionError, HostError, NoTensorError
+from pullback.view import subject_of
+from pullback.view.subject import Subject, counted
 
 
 def check(
@@ -69,7 +70,7 @@ def check(
         xla=xla,
         export=export,
     )
-    return check_subject(host.subject(f, args, kwargs), settings)
+    return check_subject(subject_of(host, f, args, kwargs), settings)
 
 
 def check_subject(given: Subject, settings: Settings) -> Report:

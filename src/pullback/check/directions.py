@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pullback.check.subject import Array
+from pullback.view.subject import Array
 
 
 def signed(rng: np.random.Generator, size: int) -> Array:

@@ -6,7 +6,7 @@ import numpy as np
 
 from pullback.check.directions import signed
 from pullback.check.space import Space
-from pullback.check.subject import Array, Arrays, Subject
+from pullback.view.subject import Array, Arrays, Subject
 
 
 def cotangents(subject: Subject, rng: np.random.Generator) -> Arrays:

@@ -15,7 +15,7 @@ from pullback.check.directions import floor_of, signed
 from pullback.check.equation import Equation, Outcome
 from pullback.check.problem import Problem
 from pullback.check.steps import Line, anchor, dot
-from pullback.check.subject import Array
+from pullback.view.subject import Array
 
 COORDINATES = 24
 

@@ -10,7 +10,7 @@ import numpy as np
 from pullback.check.directions import signed
 from pullback.check.problem import Problem
 from pullback.check.steps import Line, anchor, dot, intercept, ladder_top
-from pullback.check.subject import Array
+from pullback.view.subject import Array
 
 Verdict = Literal["right", "wrong", "undecided"]
 

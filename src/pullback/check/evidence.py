@@ -18,8 +18,9 @@ from pullback.check.numeric import derivative_test
 from pullback.check.oracle import body_gradient
 from pullback.check.problem import Problem
 from pullback.check.settings import Settings
-from pullback.check.space import Space, is_complex
-from pullback.check.subject import Array, Arrays, Subject
+from pullback.check.space import Space
+from pullback.dtypes import is_complex
+from pullback.view.subject import Array, Arrays, Subject
 
 COLUMNS = 72
 

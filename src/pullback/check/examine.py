@@ -17,8 +17,8 @@ from pullback.check.oracle import body_gradient, disagreement
 from pullback.check.points import Point, promise
 from pullback.check.problem import Problem
 from pullback.check.settings import Settings
-from pullback.check.space import is_complex
-from pullback.check.subject import Array, Arrays, Cotangents, Subject
+from pullback.dtypes import is_complex
+from pullback.view.subject import Array, Arrays, Cotangents, Subject
 
 # How large a discrepancy must be at a point that the user did not choose.
 OWN, EXTREME = 1e-5, 1e-2

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from pullback.check.subject import Arrays
 from pullback.errors import WrongGradientError
+from pullback.view.subject import Arrays
 
 SCHEMA = 1
 Verdict = Literal["right", "wrong", "undecided"]

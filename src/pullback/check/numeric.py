@@ -16,7 +16,7 @@ from pullback.check.problem import Problem
 from pullback.check.settings import Settings
 from pullback.check.slope import slope_test
 from pullback.check.steps import Line
-from pullback.check.subject import Array
+from pullback.view.subject import Array
 
 TARGET = {2.0**-53: 1e-9, 2.0**-24: 2e-5}
 

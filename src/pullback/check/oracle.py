@@ -10,7 +10,7 @@ import numpy as np
 
 from pullback.check.equation import length
 from pullback.check.problem import Problem, ShapeMismatchError
-from pullback.check.subject import Array, Subject
+from pullback.view.subject import Array, Subject
 
 AUTODIFF = "autodiff of the body"
 FLOAT64 = "differences in float64"

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from pullback.check.space import is_complex, is_real_or_complex
-from pullback.check.subject import Array, Arrays, Subject
+from pullback.dtypes import is_complex, is_real_or_complex
+from pullback.view.subject import Array, Arrays, Subject
 
 Draw = Callable[[np.random.Generator, Array, float], Any]
 

@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from pullback.check.finding import Finding
 from pullback.check.settings import Settings
-from pullback.check.subject import Subject
+from pullback.view.subject import Subject
 
 Ask = Callable[[Subject, Settings], list[Finding]]
 

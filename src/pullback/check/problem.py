@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from pullback.check.space import Space, roundoff
-from pullback.check.subject import Array, Arrays, Cotangents, Forward, Pullback, Subject
+from pullback.view.subject import Array, Arrays, Cotangents, Forward, Pullback, Subject
 
 
 class ShapeMismatchError(Exception):

@@ -6,8 +6,8 @@ import re
 
 import numpy as np
 
-from pullback.check.subject import Array, Arrays, Subject
-from pullback.check.words import Shown, Words
+from pullback.view.subject import Array, Arrays, Subject
+from pullback.view.words import Shown, Words
 
 LIMIT = 64
 

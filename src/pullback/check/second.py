@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from pullback.check.draw import cotangents
-from pullback.check.subject import Array, Arrays, Cotangents, Subject
+from pullback.view.subject import Array, Arrays, Cotangents, Subject
 
 
 def second_subject(subject: Subject, rng: np.random.Generator) -> Subject:

@@ -9,8 +9,8 @@ import numpy as np
 from pullback.check.examine import examine
 from pullback.check.points import Point, finite, stretch
 from pullback.check.settings import Settings
-from pullback.check.space import is_complex, is_real_or_complex
-from pullback.check.subject import Arrays, Subject
+from pullback.dtypes import is_complex, is_real_or_complex
+from pullback.view.subject import Arrays, Subject
 
 
 def candidates(inputs: Arrays) -> Iterator[Arrays]:

@@ -14,7 +14,7 @@ from pullback.check.equation import Outcome, equation, noise_of
 from pullback.check.problem import Problem
 from pullback.check.settings import Settings
 from pullback.check.steps import Line
-from pullback.check.subject import Array
+from pullback.view.subject import Array
 
 DIRECTIONS = 8
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from pullback.check.subject import Array
+from pullback.view.subject import Array
 
 Evaluate = Callable[[Array], "tuple[Array, Array]"]
 

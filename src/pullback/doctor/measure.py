@@ -19,6 +19,7 @@ from pullback import hosts
 from pullback.check.capabilities import runs_in
 from pullback.check.finding import Report
 from pullback.errors import HostError
+from pullback.view import subject_of
 
 POINTS = (0.5, 1.5, -0.75)
 
@@ -69,7 +70,7 @@ def capabilities(host: Any) -> dict[str, str]:
     shown["third order"] = _yes(lambda: third_order(host, cube, x))
     for row, probe in (("compiled", "compiled"), ("batched", "batching")):
         shown[row] = _listed(report, probe)
-    table["float64"] = runs_in(host.subject(cube, (x,), {}), "float64")
+    table["float64"] = runs_in(subject_of(host, cube, (x,), {}), "float64")
     dtypes = ("float64", "float32", "bfloat16", "float16")
     shown["dtypes"] = ", ".join(dtype for dtype in dtypes if table.get(dtype) == "yes") or "no"
     shown["export"] = table.get("export", "no")

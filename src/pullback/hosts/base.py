@@ -358,9 +358,6 @@ class Host(Protocol):
     def idle(self, tensors: Sequence[Tensor]) -> bool:
         """Tell quickly whether values are all that is wanted: nobody differentiates, traces or listens."""
 
-    def subject(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Make a function and example arguments a subject of the checker."""
-
     def vjp(
         self, function: Callable[..., Any], inputs: Sequence[Tensor], cotangents: Sequence[Any]
     ) -> list[Any]:

@@ -15,13 +15,14 @@ from pullback import hosts, tree
 from pullback.check.check import check_subject
 from pullback.check.finding import Finding, Report
 from pullback.check.settings import Settings
-from pullback.check.subject import Subject
 from pullback.example import examples_of
 from pullback.record import frameworks
 from pullback.record.sample import Recorded, Sample
 from pullback.record.values import filled, tried
 from pullback.report.entry import Entry
 from pullback.rule import Intent
+from pullback.view import subject_of
+from pullback.view.subject import Subject
 
 
 class NoInputsError(Exception):
@@ -58,7 +59,7 @@ def report_of(rule: Recorded, sample: Sample, settings: Settings) -> Report:
     function = rule.function
     if rule.fixed:
         function, args = moving(rule, args)
-    subject = replace(host.subject(function, args, kwargs), name=rule.name)
+    subject = replace(subject_of(host, function, args, kwargs), name=rule.name)
     if rule.intent is not None:
         subject = declared(subject, rule.intent)
     if rule.kind != "tf.custom_gradient":  # the function may be a framework's, the rule made of it is not

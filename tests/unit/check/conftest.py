@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pullback.check.subject import Subject, counted
+from pullback.view.subject import Subject, counted
 
 
 @pytest.fixture

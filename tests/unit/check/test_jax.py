@@ -10,8 +10,8 @@ import pytest
 
 import pullback as pb
 import pullback.check
-from pullback.hosts.jax.bypass import bypassed
-from pullback.hosts.jax.subject import subject
+from pullback.view.jax.adapter import JaxAdapter
+from pullback.view.jax.bypass import bypassed
 
 X = jnp.array([0.5, -1.0, 2.0])
 QUICK = {"seed": 1, "export": False}
@@ -90,13 +90,17 @@ def test_a_custom_vjp_has_no_forward_mode_and_a_callback_no_export():
 
 def test_complex_cotangents_are_those_of_the_checker():
     z = jnp.array([1.0 + 2.0j, -0.5 + 1.0j])
-    found = subject(lambda z: z * z, z).pullback((np.asarray(z),), (np.array([1j, 2.0], "complex64"),))
+    found = (
+        JaxAdapter(lambda z: z * z, (z,), {})
+        .subject()
+        .pullback((np.asarray(z),), (np.array([1j, 2.0], "complex64"),))
+    )
     np.testing.assert_allclose(found[0], np.array([1j, 2.0]) * np.conj(2 * np.asarray(z)), rtol=1e-6)
 
 
 def test_the_arrays_of_a_module_are_inputs():
     layer = eqx.nn.Linear(3, 2, key=jax.random.key(0))
-    found = subject(layer, X)
+    found = JaxAdapter(layer, (X,), {}).subject()
     assert found.names == ("x", "weight", "bias")
     assert pb.check(layer, X, **QUICK).verdict == "right"
 

@@ -8,8 +8,8 @@ import torch
 
 import pullback as pb
 import pullback.check
-from pullback.hosts.torch.bypass import bypassed
-from pullback.hosts.torch.subject import subject
+from pullback.view.torch.adapter import TorchAdapter
+from pullback.view.torch.bypass import bypassed
 
 X = torch.tensor([0.5, -1.0, 2.0])
 QUICK = {"seed": 1, "xla": False, "export": False}
@@ -114,7 +114,13 @@ def test_a_module_stays_as_it_was():
     assert report.verdict == "right"
     assert all(torch.equal(value, before[name]) for name, value in module.state_dict().items())
     assert all(p.grad is None for p in module.parameters())
-    assert subject(module, x).names == ("input", "0.weight", "0.bias", "1.weight", "1.bias")
+    assert TorchAdapter(module, (x,), {}).subject().names == (
+        "input",
+        "0.weight",
+        "0.bias",
+        "1.weight",
+        "1.bias",
+    )
 
 
 def test_the_code_of_a_module_runs():

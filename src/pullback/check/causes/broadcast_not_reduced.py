@@ -8,7 +8,7 @@ import numpy as np
 
 from pullback.check.cause import Match, listed
 from pullback.check.evidence import Evidence
-from pullback.check.subject import Array
+from pullback.view.subject import Array
 
 SLUG = "broadcast-not-reduced"
 RANK = 85

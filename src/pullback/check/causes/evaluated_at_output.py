@@ -6,8 +6,8 @@ import numpy as np
 
 from pullback.check.cause import Match, listed
 from pullback.check.evidence import Evidence
-from pullback.check.space import is_complex
-from pullback.check.subject import Array
+from pullback.dtypes import is_complex
+from pullback.view.subject import Array
 
 SLUG = "evaluated-at-output"
 RANK = 65

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pullback.check.cause import Match
 from pullback.check.evidence import Evidence
-from pullback.check.subject import Arrays
+from pullback.view.subject import Arrays
 
 SLUG = "inputs-swapped"
 RANK = 60

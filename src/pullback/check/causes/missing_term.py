@@ -9,7 +9,7 @@ import numpy as np
 
 from pullback.check.cause import Match, listed
 from pullback.check.evidence import Evidence
-from pullback.check.subject import Array
+from pullback.view.subject import Array
 
 SLUG = "missing-term"
 RANK = 110

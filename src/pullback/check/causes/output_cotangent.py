@@ -8,7 +8,7 @@ import numpy as np
 
 from pullback.check.cause import Match
 from pullback.check.evidence import Evidence
-from pullback.check.subject import Array
+from pullback.view.subject import Array
 
 SLUG = "output-cotangent"
 RANK = 47

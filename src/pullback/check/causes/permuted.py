@@ -6,7 +6,7 @@ import numpy as np
 
 from pullback.check.cause import Match, listed
 from pullback.check.evidence import Evidence
-from pullback.check.subject import Array
+from pullback.view.subject import Array
 
 SLUG = "permuted"
 RANK = 59

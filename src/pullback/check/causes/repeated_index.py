@@ -6,8 +6,8 @@ import numpy as np
 
 from pullback.check.cause import Match
 from pullback.check.evidence import Evidence
-from pullback.check.subject import Array
-from pullback.check.words import Words
+from pullback.view.subject import Array
+from pullback.view.words import Words
 
 SLUG = "repeated-index"
 RANK = 25

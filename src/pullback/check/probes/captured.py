@@ -5,7 +5,7 @@ from __future__ import annotations
 from pullback.check.finding import Finding
 from pullback.check.probe import probe
 from pullback.check.settings import Settings
-from pullback.check.subject import Subject
+from pullback.view.subject import Subject
 
 
 @probe(rank=60)

@@ -8,10 +8,10 @@ from pullback.check.draw import cotangents
 from pullback.check.finding import Finding
 from pullback.check.probe import probe
 from pullback.check.settings import Settings
-from pullback.check.space import is_complex
-from pullback.check.subject import Array, Arrays, Cotangents, Subject
-from pullback.check.words import Words
+from pullback.dtypes import is_complex
 from pullback.hosts.base import broadcast_axes
+from pullback.view.subject import Array, Arrays, Cotangents, Subject
+from pullback.view.words import Words
 
 
 @probe(rank=20)

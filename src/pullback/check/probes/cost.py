@@ -8,7 +8,7 @@ from pullback.check.draw import cotangents
 from pullback.check.finding import Finding
 from pullback.check.probe import probe
 from pullback.check.settings import Settings
-from pullback.check.subject import Pullback, Subject
+from pullback.view.subject import Pullback, Subject
 
 
 @probe(rank=130, on_request=True, in_shipped_dtype=True)

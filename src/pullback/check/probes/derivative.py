@@ -16,7 +16,7 @@ from pullback.check.probe import probe
 from pullback.check.problem import Problem, ShapeMismatchError
 from pullback.check.settings import Settings
 from pullback.check.space import roundoff
-from pullback.check.subject import Subject
+from pullback.view.subject import Subject
 
 PATIENCE = 20.0  # seconds for the checker's own points; the given one takes what it takes
 WHY = {

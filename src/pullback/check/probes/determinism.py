@@ -9,7 +9,7 @@ from pullback.check.finding import Finding
 from pullback.check.probe import probe
 from pullback.check.settings import Settings
 from pullback.check.space import roundoff
-from pullback.check.subject import Arrays, Cotangents, Subject
+from pullback.view.subject import Arrays, Cotangents, Subject
 
 
 @probe(rank=5)

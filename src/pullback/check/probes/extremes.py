@@ -13,7 +13,7 @@ from pullback.check.probe import probe
 from pullback.check.problem import Problem
 from pullback.check.settings import Settings
 from pullback.check.space import roundoff
-from pullback.check.subject import Subject
+from pullback.view.subject import Subject
 
 
 @probe(rank=120, skip_when_wrong=True, in_shipped_dtype=True)

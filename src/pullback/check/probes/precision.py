@@ -8,8 +8,9 @@ from pullback.check.draw import cotangents
 from pullback.check.finding import Finding
 from pullback.check.probe import probe
 from pullback.check.settings import Settings
-from pullback.check.space import is_real_or_complex, roundoff
-from pullback.check.subject import Arrays, Cotangents, Subject
+from pullback.check.space import roundoff
+from pullback.dtypes import is_real_or_complex
+from pullback.view.subject import Arrays, Cotangents, Subject
 
 
 @probe(rank=110, skip_when_wrong=True, in_shipped_dtype=True)

@@ -13,7 +13,7 @@ from pullback.check.points import reshaped
 from pullback.check.probe import probe
 from pullback.check.probes.contract import look
 from pullback.check.settings import Settings
-from pullback.check.subject import Subject
+from pullback.view.subject import Subject
 
 
 @probe(rank=35, skip_when_wrong=True)

@@ -11,7 +11,7 @@ from pullback.check.probe import probe
 from pullback.check.problem import ShapeMismatchError
 from pullback.check.second import second_subject
 from pullback.check.settings import Settings
-from pullback.check.subject import Subject
+from pullback.view.subject import Subject
 
 ROW = "second order"
 

@@ -7,7 +7,7 @@ from pullback.check.finding import Finding
 from pullback.check.probe import probe
 from pullback.check.settings import Settings
 from pullback.check.space import roundoff
-from pullback.check.subject import Subject
+from pullback.view.subject import Subject
 
 
 @probe(rank=10)

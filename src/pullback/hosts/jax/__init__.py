@@ -133,11 +133,6 @@ class JaxHost:
     def idle(self, tensors: Sequence[Any]) -> bool:
         return self.bypassed is None and not any(isinstance(t, jax.core.Tracer) for t in tensors)
 
-    def subject(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        from pullback.hosts.jax.subject import subject
-
-        return subject(function, *args, **kwargs)
-
     def override(
         self,
         function: Any,

@@ -86,9 +86,6 @@ class NumPyHost:
     def idle(self, tensors: Sequence[Any]) -> bool:
         return True
 
-    def subject(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        raise _not_differentiated("check")
-
     def vjp(
         self, function: Callable[..., Any], inputs: Sequence[Any], cotangents: Sequence[Any]
     ) -> list[Any]:

@@ -212,11 +212,6 @@ class TensorFlowHost:
             and not recording.could_record()
         )
 
-    def subject(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        from pullback.hosts.tensorflow.subject import subject
-
-        return subject(function, *args, **kwargs)
-
     def vjp(
         self, function: Callable[..., Any], inputs: Sequence[Any], cotangents: Sequence[Any]
     ) -> list[Any]:

@@ -155,11 +155,6 @@ class TorchHost:
     def idle(self, tensors: Sequence[Any]) -> bool:
         return self.bypassed is None and not torch.compiler.is_compiling() and callback.is_plain(tensors)
 
-    def subject(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        from pullback.hosts.torch.subject import subject
-
-        return subject(function, *args, **kwargs)
-
     def override(
         self,
         function: Any,

@@ -15,14 +15,14 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from pullback import tree
-from pullback.check.space import is_real_or_complex
-from pullback.check.subject import Array, Arrays, Cotangents, Forward, Pullback, Subject
-from pullback.check.words import Words
+from pullback.dtypes import is_real_or_complex
 from pullback.errors import NoTensorError
 from pullback.hosts import layers
-from pullback.hosts.arguments import Arguments, is_array
 from pullback.hosts.base import Host, Met, Tensor
 from pullback.rule import EXACT, Intent, Rule, source_of, written
+from pullback.view.arguments import Arguments, is_array
+from pullback.view.subject import Array, Arrays, Cotangents, Forward, Pullback, Subject
+from pullback.view.words import Words
 
 Function = Callable[..., Any]
 How = Callable[[Function], Function]  # gives the function that is run in the place of the callable itself

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pullback.check.words import Shown, Words
+from pullback.view.words import Shown, Words
 
 _WIDE = {"float64", "complex128", "int64"}
 

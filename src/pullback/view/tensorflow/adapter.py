@@ -13,21 +13,16 @@ from typing import Any
 
 import tensorflow as tf
 
-from pullback.check.subject import Array, Arrays, Subject
-from pullback.hosts.adapter import Adapter, Run, Vjp
-from pullback.hosts.arguments import is_array
 from pullback.hosts.base import Met
 from pullback.hosts.layers import numbered
 from pullback.hosts.tensorflow import HOST
-from pullback.hosts.tensorflow.bypass import bypassed
-from pullback.hosts.tensorflow.export import survives_export
-from pullback.hosts.tensorflow.leaves import array_of, is_variable, quiet, tensor_of, variable_of
-from pullback.hosts.tensorflow.words import TensorFlowWords
-
-
-def subject(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Subject:
-    """Adapt a TensorFlow callable and its example arguments."""
-    return TensorFlowAdapter(function, args, kwargs).subject()
+from pullback.view.adapter import Adapter, Run, Vjp
+from pullback.view.arguments import is_array
+from pullback.view.subject import Array, Arrays
+from pullback.view.tensorflow.bypass import bypassed
+from pullback.view.tensorflow.export import survives_export
+from pullback.view.tensorflow.leaves import array_of, is_variable, quiet, tensor_of, variable_of
+from pullback.view.tensorflow.words import TensorFlowWords
 
 
 class TensorFlowAdapter(Adapter):
@@ -185,3 +180,6 @@ class TensorFlowAdapter(Adapter):
 
 def _by_hand(body: Callable[..., Any], args: Any, kwargs: Any, cotangents: Any) -> Any:
     return body(*args, **kwargs)[1](*cotangents)
+
+
+ADAPTER = TensorFlowAdapter

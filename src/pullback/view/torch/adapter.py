@@ -17,19 +17,15 @@ import numpy as np
 import torch
 from torch.autograd import forward_ad
 
-from pullback.check.subject import Array, Arrays, Cotangents, Pullback, Subject
-from pullback.hosts import arguments
-from pullback.hosts.adapter import Adapter, How, Run, Vjp, itself
 from pullback.hosts.base import Met
 from pullback.hosts.layers import is_layer
-from pullback.hosts.torch import HOST, bypass, leaves
-from pullback.hosts.torch.export import survives_export
-from pullback.hosts.torch.words import TorchWords
-
-
-def subject(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Subject:
-    """Adapt a PyTorch callable and its example arguments."""
-    return TorchAdapter(function, args, kwargs).subject()
+from pullback.hosts.torch import HOST
+from pullback.view import arguments
+from pullback.view.adapter import Adapter, How, Run, Vjp, itself
+from pullback.view.subject import Array, Arrays, Cotangents, Pullback
+from pullback.view.torch import bypass, leaves
+from pullback.view.torch.export import survives_export
+from pullback.view.torch.words import TorchWords
 
 
 class TorchAdapter(Adapter):
@@ -321,3 +317,6 @@ def _filled(outputs: Any, cotangents: Sequence[Any]) -> list[Any]:
         else None
         for o in every
     ]
+
+
+ADAPTER = TorchAdapter

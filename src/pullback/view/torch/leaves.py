@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from pullback.check.subject import Array
 from pullback.errors import UnsupportedInputError
+from pullback.view.subject import Array
 
 
 def array_of(tensor: Any) -> Array:

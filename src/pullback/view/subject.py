@@ -1,6 +1,6 @@
 """The subject: one differentiable function as the checker sees it.
 
-Every callable takes and gives NumPy arrays; a host builds it (`pullback.hosts.*.subject`), the checker
+Every callable takes and gives NumPy arrays; an adapter builds it, the checker
 only reads it. Inputs and outputs are flat tuples: what was nested, static or missing is kept by the
 host's closure.
 """
@@ -13,8 +13,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from pullback.check.words import Words
 from pullback.rule import EXACT, Intent
+from pullback.view.words import Words
 
 Array: TypeAlias = "np.ndarray[Any, Any]"
 Arrays: TypeAlias = tuple[Array, ...]

@@ -20,18 +20,14 @@ import jax.numpy as jnp
 import numpy as np
 
 from pullback import tree
-from pullback.check.subject import Array, Arrays, Subject
-from pullback.hosts import arguments
-from pullback.hosts.adapter import Adapter, Run, Vjp
 from pullback.hosts.base import Met
-from pullback.hosts.jax import HOST, bypass, leaves
-from pullback.hosts.jax.export import survives_export
-from pullback.hosts.jax.words import JaxWords
-
-
-def subject(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Subject:
-    """Adapt a JAX callable and its example arguments."""
-    return JaxAdapter(function, args, kwargs).subject()
+from pullback.hosts.jax import HOST
+from pullback.view import arguments
+from pullback.view.adapter import Adapter, Run, Vjp
+from pullback.view.jax import bypass, leaves
+from pullback.view.jax.export import survives_export
+from pullback.view.jax.words import JaxWords
+from pullback.view.subject import Array, Arrays, Subject
 
 
 class JaxAdapter(Adapter):
@@ -266,3 +262,6 @@ def _nondiff_leaves(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
         return []
     values = inspect.signature(function.fun).bind(*args, **kwargs).args
     return tree.flatten([values[i] for i in places if i < len(values)])[0]
+
+
+ADAPTER = JaxAdapter

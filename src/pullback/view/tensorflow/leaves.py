@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from pullback.check.subject import Array
 from pullback.errors import NoTensorError
+from pullback.view.subject import Array
 
 
 def is_variable(leaf: Any) -> bool:

@@ -1,0 +1,1 @@
+"""Callables of JAX as the checker sees them."""

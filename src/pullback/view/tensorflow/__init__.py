@@ -1,0 +1,1 @@
+"""Callables of TensorFlow as the checker sees them."""

@@ -1,0 +1,1 @@
+"""Callables of PyTorch as the checker sees them."""
