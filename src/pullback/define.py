@@ -12,15 +12,14 @@ import inspect
 from collections.abc import Callable
 from typing import Any, overload
 
-from pullback.call import Call
+from pullback.application import Application
 from pullback.errors import DefinitionError
-from pullback.hosts import reading
+from pullback.hosts.base import Tensor
 from pullback.hosts.reading import Whole, being_read, read
+from pullback.plan import Plan, plan
 from pullback.rule import EXACT, Intent, Rule, at, source_of
 
 Function = Callable[..., Any]
-
-reading.asks = globals()
 
 # The recorder's way in: each is told of every rule made, or of every call. Empty in any other program.
 makers: list[Callable[[Function], None]] = []
@@ -123,11 +122,11 @@ def intent_of(where: str, like: Function | None, differs: str | None) -> Intent:
     return EXACT
 
 
-def function_of(rule: Rule, apply: Callable[[Call], list[Any]] | None = None) -> Function:
+def function_of(rule: Rule, apply: Callable[[Plan, list[Tensor]], Any] | None = None) -> Function:
     """Make the function that users call. It is a plain function, so methods, Keras and pickle know it.
 
-    A call is run by its host, or by `apply`: a replacement, whose body is a function without a `grad`, brings
-    its own.
+    A plan is carried out by its host, or by `apply`: a replacement, whose body is a function without a
+    `grad`, brings its own.
     """
     # The attributes of a layer or another object that is called are its own affair.
     updated = ("__dict__",) if inspect.isfunction(rule.body) else ()
@@ -139,23 +138,21 @@ def function_of(rule: Rule, apply: Callable[[Call], list[Any]] | None = None) ->
             return read(whole, args, kwargs)
         for listen in listeners:
             listen(function, args, kwargs)
-        call = Call(function.rule, args, kwargs)  # type: ignore[attr-defined]
-        if call.symbolic:
+        made, tensors = plan(function.rule, args, kwargs)  # type: ignore[attr-defined]
+        if made.symbolic:
             from pullback.keras import place
 
             return place(function, args, kwargs)
         if apply is not None:
-            outputs = apply(call)
-            call.tensors = ()
-            return call.result(outputs)
-        tensors: Any = call.tensors
-        call.tensors = ()  # what a host keeps of a call is the host's affair
-        return call.result(call.host.apply(call, tensors))
+            return apply(made, tensors)
+        application = Application(made)
+        values = made.host.apply(application, tensors)
+        return application.outputs.filled(values)
 
     def pushforward(push: Function) -> Function:
         """Say what forward mode gives: tangents of the tensor arguments, then the arguments ↦ tangents."""
         known: Rule = function.rule  # type: ignore[attr-defined]
-        function.rule = dataclasses.replace(known, pushforward=push, memo={})  # type: ignore[attr-defined]
+        function.rule = dataclasses.replace(known, pushforward=push)  # type: ignore[attr-defined]
         return push
 
     # `__wrapped__` would lead whoever looks for the true function, as tf.function does, past the rule.

@@ -51,23 +51,9 @@ class Rule:
     pushforward: Callable[..., Any] | None = None
     source: str = ""
     accuracy: float | None = None  # relative, that the gradient claims to have; None: all digits of the dtype
-    memo: dict[Any, Any] = field(default_factory=dict, repr=False)  # what hosts have measured of it
-
-    @functools.cached_property
-    def plain(self) -> tuple[str, ...] | None:
-        """Name the parameters if all of them can be passed by position: the fast way to bind a call."""
-        parameters = self.signature.parameters.values()
-        if all(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in parameters):
-            return tuple(self.signature.parameters)
-        return None
-
-    @functools.cached_property
-    def required(self) -> int:
-        """Count the parameters that a call must give; all of them if a default might be a tensor."""
-        parameters = self.signature.parameters.values()
-        if any(not isinstance(p.default, (type, int, float, str, type(None))) for p in parameters):
-            return len(self.signature.parameters)
-        return sum(p.default is p.empty for p in parameters)
+    # What a value of its own remembers: what hosts have measured of it, and the plans of its calls.
+    memo: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)
+    plans: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)
 
     @functools.cached_property
     def function(self) -> Callable[..., Any]:

@@ -10,24 +10,27 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from pullback import contract
-from pullback.call import Call
+from pullback import contract, outputs
+from pullback.application import Application
 from pullback.errors import SecondOrderError
 from pullback.hosts.base import Cotangents, Derived, Pullback, Tensor, filled
+from pullback.plan import Plan
 
 
 class Second(Derived):
     """Run the body and `grad` as one operation."""
 
-    def __init__(self, call: Call, count: int) -> None:
-        super().__init__(call)
-        self.call = call
+    def __init__(self, application: Application, count: int, variables: Sequence[Any]) -> None:
+        if variables:
+            _refuse_variables(application.plan, variables)
+        super().__init__(application)
+        self.application = application
         self.count = count  # of the cotangents, at the end of the tensors
 
     def forward(self, tensors: Sequence[Tensor]) -> tuple[list[Tensor], Pullback]:
         cut = len(tensors) - self.count
         inputs, cotangents = list(tensors[:cut]), list(tensors[cut:])
-        _, pull = self.call.forward(inputs)
+        _, pull = self.application.forward(inputs)
         return self.after(pull, pull(cotangents), inputs, cotangents)
 
     def after(
@@ -36,22 +39,22 @@ class Second(Derived):
         """Give the outputs and the pullback of this operation from a run of `grad` that is there."""
         given = [i for i, cotangent in enumerate(got.inputs) if cotangent is not None]
         outputs = [got.inputs[i] for i in given]
-        return outputs, SecondPullback(self.call, first, got, given, inputs, cotangents)
+        return outputs, SecondPullback(self.plan, first, got, given, inputs, cotangents)
 
 
-class SecondPullback:
+class SecondPullback(Pullback):
     """Run the user's `gradgrad`, and derive how the result depends on the cotangents."""
 
     def __init__(
         self,
-        call: Call,
+        plan: Plan,
         first: Pullback,
         got: Cotangents,
         given: Sequence[int],
         inputs: Sequence[Tensor],
         cotangents: Sequence[Tensor],
     ) -> None:
-        self.call = call
+        self.plan = plan
         self.first = first
         self.got = got
         self.given = given
@@ -59,19 +62,19 @@ class SecondPullback:
         self.cotangents = cotangents
 
     def zeros(self) -> list[Tensor]:
-        host = self.call.host
+        host = self.plan.host
         return [host.zeros(host.outline(self.inputs[i])) for i in self.given]
 
     def require(self, variables: Sequence[Any]) -> None:
-        refuse_variables(self.call, variables)
+        _refuse_variables(self.plan, variables)
 
     def __call__(self, cotangents: Sequence[Tensor | None], variables: Sequence[Any] = ()) -> Cotangents:
-        call, host, gradgrad = self.call, self.call.host, self.got.second
+        plan, host, gradgrad = self.plan, self.plan.host, self.got.second
         assert gradgrad is not None
         given = filled(self, cotangents)
-        contract.check_gradgrad(gradgrad, len(given), call.rule)
-        returned = host.run(gradgrad, given, {}, call.where)
-        settled = contract.settle(returned, call, self.inputs, (), gradgrad)
+        outputs.check_gradgrad(gradgrad, len(given), plan.rule)
+        returned = host.run(gradgrad, given, {}, plan.where)
+        settled = contract.settle(returned, plan, self.inputs, (), gradgrad)
         return Cotangents(settled.inputs + host.vjp(self._first_order, self.cotangents, given), [])
 
     def _first_order(self, *cotangents: Tensor) -> list[Tensor]:
@@ -79,11 +82,11 @@ class SecondPullback:
         return [got.inputs[i] for i in self.given]
 
 
-def refuse_variables(call: Call, variables: Sequence[Any]) -> NoReturn:
+def _refuse_variables(plan: Plan, variables: Sequence[Any]) -> NoReturn:
     """Say that an explicit second order has no place for captured variables."""
-    names = ", ".join(contract.variable_name(variable, call) for variable in variables)
+    names = ", ".join(contract.variable_name(variable, plan) for variable in variables)
     raise SecondOrderError.about(
-        call.where,
+        plan.where,
         found="`grad` returned `gradgrad`, and the body uses captured variables",
         expected="no captured variable beside an explicit second order",
         why="`gradgrad` has no place for the second derivatives of a variable",

@@ -7,10 +7,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from pullback import tree
-from pullback.contract import TENSOR, require_return
-from pullback.cotangent import require_tensor, same, shown
-from pullback.errors import CotangentCountError, CotangentShapeError, GradSignatureError
-from pullback.hosts.base import Host, Operation, Tensor, show_shape
+from pullback.contract import require_return
+from pullback.cotangent import require_tensor, shown
+from pullback.errors import CotangentCountError, GradSignatureError
+from pullback.hosts.base import Host
+from pullback.outputs import TENSOR, Outputs
 from pullback.rule import Rule
 
 
@@ -34,47 +35,23 @@ def require_takes(
 
 
 def settle(
-    returned: Any,
-    structure: tree.Tree | None,
-    statics: Sequence[Any],
-    rule: Rule,
-    function: Callable[..., Any],
-    host: Host,
+    returned: Any, outputs: Outputs, rule: Rule, function: Callable[..., Any], host: Host
 ) -> list[Any]:
     """Lay what a pushforward returned along the outputs: one tangent, or None, per tensor output."""
     if returned is None:
         require_return(function, rule.where, "one tangent per output", "dy")
-    leaves = tree.match(structure, returned)
-    if leaves is None or (structure is None and isinstance(returned, (tuple, list, dict))):
+    leaves = tree.match(outputs.tree, returned)
+    if leaves is None or (outputs.tree is None and isinstance(returned, (tuple, list, dict))):
         raise CotangentCountError.about(
             rule.where,
             found="the pushforward returned another structure than the outputs",
             expected="one tangent per output, in the structure of the outputs",
             fix="return the tangents as the body returns the outputs",
         )
-    tangents = [leaf for leaf, static in zip(leaves, statics) if static is TENSOR]
+    tangents = [leaf for leaf, static in zip(leaves, outputs.statics) if static is TENSOR]
     for i, tangent in enumerate(tangents):
         if tangent is not None and not host.is_tensor(tangent):
             expected = "a tangent of its output's shape"
             require_tensor(tangent, host, rule.where, shown(function), "an output", expected, False)
             tangents[i] = host.tensor(tangent, where=rule.where, argument="a tangent")
     return tangents
-
-
-def fitted(tangents: Sequence[Any], outputs: Sequence[Tensor], operation: Operation) -> list[Any]:
-    """Hold what a pushforward gave against the outputs, and cast it to their dtypes."""
-    host, results = operation.host, list(tangents)
-    for i, (tangent, output) in enumerate(zip(tangents, outputs)):
-        if tangent is None or not host.differentiable(output) or host.fit([tangent], [output]):
-            continue
-        have, want = host.spec(tangent).shape, host.spec(output).shape
-        if have is not None and want is not None and not same(have, want):
-            raise CotangentShapeError.about(
-                operation.where,
-                found=f"the pushforward returned shape {show_shape(have)} for an output of shape "
-                f"{show_shape(want)}",
-                expected="a tangent of its output's shape",
-                fix=f"return a tangent of shape {show_shape(want)}",
-            )
-        results[i] = host.conform(tangent, output)
-    return results

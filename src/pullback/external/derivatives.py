@@ -104,16 +104,20 @@ class Pullback(Derivative):
         parts = self.parts(arrays)
         given = iter(parts.leading)
         dys = [next(given) if smooth(v.dtype) else None for v in parts.values]
-        call = self.site.bound(parts.tensors, parts.layout)
-        function = self.external.role(self.role)
-        return with_gradient.arguments_of(function, call, parts.tensors, dys, lambda: self.output(parts))
+        return with_gradient.chosen(
+            self.external.role(self.role),
+            self.site.plan,
+            parts.tensors,
+            parts.layout.outputs.arranged(dys),
+            lambda: self.output(parts),
+        )
 
     def derive(self, returned: Any, parts: Parts, label: str) -> list[Array]:
         moving = parts.moving
         if len(moving) == 1 and NUMPY.fit([returned], moving):
             return [returned]
-        call = self.site.bound(parts.tensors, parts.layout)
-        settled = contract.settle(returned, call, parts.tensors, (), self.external.role(self.role)).inputs
+        function = self.external.role(self.role)
+        settled = contract.settle(returned, self.site.plan, parts.tensors, (), function).inputs
         return [
             np.zeros_like(t) if c is None else np.asarray(c)
             for c, t in zip(settled, parts.tensors)
@@ -131,17 +135,16 @@ class Pushforward(Derivative):
         parts = self.parts(arrays)
         given = iter(parts.leading)
         tangents = [next(given) if smooth(t.dtype) else np.zeros_like(t) for t in parts.tensors]
-        call = self.site.bound(parts.tensors, parts.layout)
-        moved = [call._value(slot, tangents) for slot in self.site.slots if slot.has_tensor]
+        plan = self.site.plan
+        moved = [slot.filled(tangents) for slot in plan.moving]
         function = self.external.role(self.role)
         return with_gradient.chosen(
-            function, call, parts.tensors, moved, lambda: self.output(parts), "tangent"
+            function, plan, parts.tensors, moved, lambda: self.output(parts), "tangent"
         )
 
     def derive(self, returned: Any, parts: Parts, label: str) -> list[Array]:
-        statics = [contract.TENSOR] * len(parts.values)
         function = self.external.role(self.role)
-        tangents = settle_tangents(returned, parts.layout.tree, statics, self.site.rule, function, NUMPY)
+        tangents = settle_tangents(returned, parts.layout.outputs, self.site.rule, function, NUMPY)
         return fitted(tangents, parts, self.where, "its pushforward")
 
     def specs(self, arrays: list[Array]) -> Sequence[ArraySpec]:
@@ -179,8 +182,8 @@ class ByMatrix(Derivative):
 
     def arguments(self, arrays: Sequence[Array]) -> tuple[list[Any], dict[str, Any]]:
         parts = self.parts(arrays)
-        names = self.site.named(parts.tensors) | {"output": self.output(parts)}
-        whole = self.site.bound(parts.tensors).arguments(parts.tensors)
+        names = self.site.plan.named(parts.tensors) | {"output": self.output(parts)}
+        whole = self.site.plan.arguments(parts.tensors)
         return chosen(self.external.role(self.role), whole, names)
 
     def derive(self, returned: Any, parts: Parts, label: str) -> list[Array]:

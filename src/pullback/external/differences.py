@@ -119,9 +119,7 @@ class Differences(Composite):
         if pattern is None:
             if callable(declared) and not hasattr(declared, "tocoo"):
                 specs = [ArraySpec(t.shape, t.dtype) for t in local.parts.tensors]
-                args, kwargs = chosen(
-                    declared, self.site.bound(specs).arguments(specs), self.site.named(specs)
-                )
+                args, kwargs = chosen(declared, self.site.plan.arguments(specs), self.site.plan.named(specs))
                 declared = declared(*args, **kwargs)
             pattern = pattern_of(declared, local.outputs.size, local.inputs.size, self.where)
             self.patterns[key] = pattern

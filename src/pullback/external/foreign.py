@@ -56,9 +56,7 @@ class Routine:
 
     def arguments(self, arrays: Sequence[Array]) -> tuple[list[Any], dict[str, Any]]:
         """Give the arguments of the user's function."""
-        if self.site.flat:
-            return list(arrays), {}
-        return self.site.bound(arrays).arguments(arrays)
+        return self.site.plan.arguments(arrays)
 
     def settle(
         self, returned: Any, arrays: list[Array], label: str, lead: tuple[int, ...] = ()

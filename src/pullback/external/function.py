@@ -12,7 +12,6 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Any
 
-from pullback.call import Call
 from pullback.errors import ExternalGradientError, ForwardModeError
 from pullback.external import derivatives, differences, same
 from pullback.external.cache import Cache, Reads
@@ -21,6 +20,7 @@ from pullback.external.shapes import Layout
 from pullback.external.site import Site, statics
 from pullback.external.task import Function, Task
 from pullback.hosts.base import Tensor
+from pullback.plan import Plan
 from pullback.rule import Intent, Rule
 
 DIFFERENCES = 1e-6  # what any difference in double precision reaches
@@ -119,15 +119,15 @@ class External:
 
     # ── calls ────────────────────────────────────────────────────────────────────────────────────────────
 
-    def site(self, call: Call) -> Site:
+    def site(self, plan: Plan) -> Site:
         """Find the site of a call, the same for calls of the same kind."""
         objects: list[Any] = []
-        key = (len(call.tensors),) if call.flat else _kind(call, objects)
+        key = (plan.count,) if plan.flat else _kind(plan, objects)
         site = None if key is None else self._sites.get(key)
         if objects and site is not None:
             site.ask_again()
-        if site is None or site.rule is not call.rule:
-            site = Site(self, call)
+        if site is None or site.rule is not plan.rule:
+            site = Site(self, plan)
             if self.cache is not None:
                 site.content()  # refuses now what has no value, and not when a program runs
             if key is None:  # statics that may change
@@ -138,11 +138,11 @@ class External:
                     self._sites.popitem(last=False)
         return site
 
-    def apply(self, call: Call) -> list[Tensor]:
+    def apply(self, plan: Plan, tensors: list[Tensor]) -> Any:
         """Run one call in the framework of its tensors."""
         from pullback.external.operation import run
 
-        return run(self.site(call), call)
+        return run(self.site(plan), plan, tensors)
 
     # ── derivatives ──────────────────────────────────────────────────────────────────────────────────────
 
@@ -231,12 +231,12 @@ def _without_executor(options: Options) -> Options:
     return Options(**{**options.__dict__, "executor": None})
 
 
-def _kind(call: Call, objects: list[Any]) -> Any:
+def _kind(plan: Plan, objects: list[Any]) -> Any:
     """Name a call up to the values of its tensors; None where its statics may change.
 
     Objects among them stay the same, but not what is in them: they are listed.
     """
     try:
-        return statics(call.slots, lambda leaf: same.lasting(leaf, objects))
+        return statics(plan.slots, lambda leaf: same.lasting(leaf, objects))
     except same.MutableError:
         return None

@@ -6,42 +6,40 @@ which is another callback. So a higher derivative never runs the function again 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
-from pullback.call import Call
 from pullback.external.second import Pulling
 from pullback.external.shapes import Layout
-from pullback.external.site import Promised, Site, outline
+from pullback.external.site import Promised, Site
 from pullback.hosts.base import Host, Tensor
+from pullback.plan import Plan
 from pullback.replace.graft import Graft
 from pullback.replace.with_gradient import pulled
 
 
-def run(site: Site, call: Call) -> list[Tensor]:
+def run(site: Site, plan: Plan, tensors: list[Tensor]) -> Any:
     """Run one call."""
-    host = call.host
-    if host.idle(call.tensors):
-        now = Now(site, host, call.tensors)
-        values = host.callback(now, call.tensors, now)
-        outline(call, now.layout)
-        return values
-    values, layout = bare(site, call)
-    if not any(map(host.differentiable, values)) or not any(map(host.differentiable, call.tensors)):
-        return values
-    return host.apply(Wrapped(site, call, layout), [*values, *call.tensors])
+    host = plan.host
+    if host.idle(tensors):
+        now = Now(site, host, tensors)
+        values = host.callback(now, tensors, now)
+        return now.layout.outputs.filled(values)
+    values, layout = bare(site, host, tensors)
+    if not any(map(host.differentiable, values)) or not any(map(host.differentiable, tensors)):
+        return layout.outputs.filled(values)
+    return Wrapped(site, plan, layout).applied(values, tensors)
 
 
-def bare(site: Site, call: Call) -> tuple[list[Tensor], Layout]:
+def bare(site: Site, host: Host, tensors: Sequence[Tensor]) -> tuple[list[Tensor], Layout]:
     """Run the function of a call, its inputs cut off: values that nobody can differentiate."""
-    host = call.host
-    tensors = [host.arrays.stop(t) if host.differentiable(t) else t for t in call.tensors]
+    tensors = [host.arrays.stop(t) if host.differentiable(t) else t for t in tensors]
     promised = site.promised(host, tensors)
     try:
         values = host.callback(site.forward, tensors, promised)
     finally:
         site.forward.forget()
-    outline(call, promised.layout)
     return values, promised.layout
 
 
@@ -69,8 +67,8 @@ class Now(Promised):
 class Wrapped(Graft):
     """The operation (values, tensors) ↦ values of one call."""
 
-    def __init__(self, site: Site, call: Call, layout: Layout) -> None:
-        super().__init__(call, len(layout.specs), pull)
+    def __init__(self, site: Site, plan: Plan, layout: Layout) -> None:
+        super().__init__(plan, layout.outputs, len(layout.specs), pull)
         self.site = site
         self.layout = layout
         self.external = site.external
@@ -106,15 +104,12 @@ class Wrapped(Graft):
 def pull(graft: Graft, tensors: Sequence[Tensor], cotangents: Sequence[Tensor]) -> list[Any]:
     """Give no cotangent to the values, and to each argument its own."""
     assert isinstance(graft, Wrapped)
-    host, external, call = graft.host, graft.external, graft.call
+    host, external = graft.host, graft.external
     values, sources = list(tensors[: graft.count]), list(tensors[graft.count :])
     none: list[Any] = [None] * graft.count
     if external.pull_is_external:
-
-        def output() -> Any:
-            return call.result(graft.again(tensors))
-
-        return none + pulled(external.role("pullback"), call, sources, cotangents, output)
+        function, output = external.role("pullback"), functools.partial(graft.output, tensors)
+        return none + pulled(function, graft.plan, graft.outputs, sources, cotangents, output)
     foreign = external.back(graft.site, graft.layout)
     moving = [x for x in sources if host.differentiable(x)]
     dys = [dy for dy, v in zip(cotangents, values) if host.differentiable(v)]

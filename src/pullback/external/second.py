@@ -25,7 +25,7 @@ from pullback.external.foreign import (
 )
 from pullback.external.local import Local
 from pullback.external.shapes import of_array
-from pullback.hosts.base import Cotangents, Derived, Tensor, filled
+from pullback.hosts.base import Cotangents, Derived, Pullback, Tensor, filled
 
 if TYPE_CHECKING:
     from pullback.external.operation import Wrapped
@@ -79,7 +79,7 @@ class Pulling(Derived):
         return [a + b for a, b in zip(first, self.along(tensors, moves))]
 
 
-class PullingPullback:
+class PullingPullback(Pullback):
     """Pull cotangents of cotangents back."""
 
     def __init__(self, pulling: Pulling, tensors: list[Tensor]) -> None:
@@ -89,9 +89,6 @@ class PullingPullback:
     def zeros(self) -> list[Tensor]:
         host = self.pulling.host
         return [host.zeros(host.outline(x)) for x in self.pulling.moving(self.tensors)]
-
-    def require(self, variables: Sequence[Any]) -> None:
-        raise AssertionError("a pullback of an external function reads no variable")
 
     def __call__(self, cotangents: Sequence[Tensor | None], variables: Sequence[Any] = ()) -> Cotangents:
         pulling, host = self.pulling, self.pulling.host

@@ -19,6 +19,7 @@ from pullback import tree
 from pullback.errors import DefinitionError
 from pullback.external import same
 from pullback.hosts.base import Kind, Spec, show_shape
+from pullback.outputs import TENSOR, Outputs, by_default
 
 Array = np.ndarray[Any, Any]
 Shape = "tuple[int | None, ...] | None"
@@ -98,6 +99,11 @@ class Layout:
     def form(self) -> Any:
         """What two layouts have in common that a derivative takes for the same: all but shapes and dtypes."""
         return len(self.specs), same.structure(self.tree)
+
+    @functools.cached_property
+    def outputs(self) -> Outputs:
+        """The form of what is returned, as rules know it."""
+        return Outputs(self.tree, (TENSOR,) * len(self.specs), by_default(self.tree))
 
     @functools.cached_property
     def promised(self) -> list[Spec]:

@@ -7,19 +7,20 @@ as long as a compiled program.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pullback import contract, tree
-from pullback.call import Call, Slot
+from pullback import tree
 from pullback.errors import ExternalError, OptionError, PullbackError
 from pullback.external import same
 from pullback.external.guard import frozen
 from pullback.external.shapes import ArraySpec, Layout, layout_of, made_up, of_array, of_host
 from pullback.hosts.base import Host, Spec, Tensor
 from pullback.hosts.numpy import HOST as NUMPY
+from pullback.plan import Plan, Slot
 
 if TYPE_CHECKING:
     from pullback.external.function import External
@@ -30,16 +31,14 @@ Array = np.ndarray[Any, Any]
 class Site:
     """Know the statics, the structure and the outputs of a call."""
 
-    def __init__(self, external: External, call: Call) -> None:
+    def __init__(self, external: External, plan: Plan) -> None:
         from pullback.external import foreign
 
         self.external = external
-        self.rule = call.rule
-        self.flat = call.flat
-        self.slots = call.slots
-        self.keywords = call._keywords
-        self.count = len(call.tensors)
-        self.names = self._names()
+        self.rule = plan.rule
+        self.plan = dataclasses.replace(plan, host=NUMPY)  # of the same call on arrays
+        self.count = plan.count
+        self.names = plan.names
         self.layouts: dict[Any, Layout] = {}
         self.promises: dict[
             Any, tuple[Layout, list[Spec]]
@@ -47,32 +46,10 @@ class Site:
         self.routines: dict[Any, Any] = {}
         self.forward = foreign.Forward(self)
 
-    def _names(self) -> list[str]:
-        names = [""] * self.count
-        for slot in self.slots:
-            for place in slot.places:
-                if place is not None:
-                    names[place] = slot.name
-        return names
-
-    def bound(self, arrays: Sequence[Any], layout: Layout | None = None) -> Call:
-        """Give the call with NumPy arrays in the places of its tensors."""
-        call: Call = Call.__new__(Call)
-        call.rule = self.rule
-        call.symbolic = False
-        call.flat = self.flat
-        call.host = NUMPY
-        call.tensors = list(arrays)
-        call._slots = self.slots
-        call._keywords = self.keywords
-        if layout is not None:
-            outline(call, layout)
-        return call
-
     def content(self) -> Any:
         """Name the statics by what they are now, for the cache; refuse what has no value to be named by."""
         named = []
-        for slot in self.slots:
+        for slot in self.plan.slots:
             hidden: list[Any] = []
             try:
                 named.append(statics([slot], lambda leaf: same.content(leaf, hidden)))  # noqa: B023
@@ -92,10 +69,6 @@ class Site:
         )
         return error
 
-    def named(self, arrays: Sequence[Any]) -> dict[str, Any]:
-        """Give all arguments by their names."""
-        return {slot.name: Call._value(slot, arrays) for slot in self.slots}
-
     # ── outputs ──────────────────────────────────────────────────────────────────────────────────────────
 
     def layout(self, specs: Sequence[Any]) -> Layout | None:
@@ -104,8 +77,8 @@ class Site:
         found = self.layouts.get(key)
         if found is None and self.external.output is not None:
             specs = [ArraySpec(spec.shape, spec.dtype) for spec in specs]
-            arguments = self.bound(specs).arguments(specs)
-            found = layout_of(self.external.output, arguments, self.named(specs), self.rule.where)
+            arguments, named = self.plan.arguments(specs), self.plan.named(specs)
+            found = layout_of(self.external.output, arguments, named, self.rule.where)
             self.layouts[key] = found
         return found
 
@@ -220,12 +193,6 @@ def statics(slots: Sequence[Slot], name: Callable[[Any], Any]) -> Any:
         leaves = [name(leaf) for leaf, place in zip(slot.leaves, slot.places) if place is None]
         parts.append((slot.name, tuple(slot.places), same.structure(slot.tree), tuple(leaves)))
     return tuple(parts)
-
-
-def outline(call: Call, layout: Layout) -> None:
-    """Tell a call the structure of its outputs."""
-    call.output_tree = layout.tree
-    call.statics = [contract.TENSOR] * len(layout.specs)
 
 
 def _values(tensors: Sequence[Tensor]) -> list[Array] | None:

@@ -8,13 +8,13 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from pullback.call import Call
 from pullback.define import function_of, intent_of
 from pullback.errors import DefinitionError
 from pullback.external import buffers
 from pullback.external.differences import SCHEMES, Scheme
 from pullback.external.function import External, Options
 from pullback.external.task import Function
+from pullback.plan import plan
 from pullback.replace.function import signature_of
 from pullback.replace.option import require_number, require_word
 from pullback.rule import Rule, at, name_of, source_of
@@ -163,8 +163,9 @@ def _body(held: External, function: Function) -> Function:
     def body(*args: Any, **kwargs: Any) -> Any:
         from pullback.external.operation import bare
 
-        call = Call(held.rule, args, kwargs)
-        return call.result(bare(held.site(call), call)[0])
+        made, tensors = plan(held.rule, args, kwargs)
+        values, layout = bare(held.site(made), made.host, tensors)
+        return layout.outputs.filled(values)
 
     return body
 
@@ -185,7 +186,7 @@ def _decorated(held: External, rule: Rule, declared: Any) -> Function:
                     "    return …",
                 )
             held.take(role, function)
-            held.rule = dataclasses.replace(rule, order=held.order, intent=held.intent(declared), memo={})
+            held.rule = dataclasses.replace(rule, order=held.order, intent=held.intent(declared))
             made.rule = held.rule  # type: ignore[attr-defined]
             return function
 

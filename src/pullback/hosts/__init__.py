@@ -48,23 +48,26 @@ class Role(Enum):
     SYMBOL = "symbol"  # a KerasTensor: a place in a model, not a value
 
 
-_roles: dict[type, Host | Role] = {
-    float: Role.NUMBER,
-    complex: Role.NUMBER,
-    np.ndarray: Role.ARRAY,
-    int: Role.STATIC,
-    bool: Role.STATIC,
-    str: Role.STATIC,
-    type(None): Role.STATIC,
-}
+class _Roles(dict[type, "Host | Role"]):
+    """What every type is that was met so far."""
+
+    def __missing__(self, kind: type) -> Host | Role:
+        found = self[kind] = _find(kind)
+        return found
 
 
-def role(kind: type) -> Host | Role:
-    """Tell which host owns values of a type, or what else they are."""
-    found = _roles.get(kind)
-    if found is None:
-        found = _roles[kind] = _find(kind)
-    return found
+_roles = _Roles(
+    {
+        float: Role.NUMBER,
+        complex: Role.NUMBER,
+        np.ndarray: Role.ARRAY,
+        int: Role.STATIC,
+        bool: Role.STATIC,
+        str: Role.STATIC,
+        type(None): Role.STATIC,
+    }
+)
+role = _roles.__getitem__  # tells which host owns values of a type, or what else they are
 
 
 def _find(kind: type) -> Host | Role:

@@ -1,6 +1,6 @@
 """What a host must offer, and what a host is given.
 
-A host executes; all thinking about forms, names and errors happens in front of it, in `call.py` and
+A host executes; all thinking about forms, names and errors happens in front of it, in `plan.py` and
 `contract.py`. It is handed an `Operation`: tensors in, tensors out, and the pullback that belongs to them.
 """
 
@@ -53,6 +53,11 @@ def broadcast_axes(big: tuple[int | None, ...], small: tuple[int | None, ...]) -
     return tuple(axes)
 
 
+def same_shape(a: tuple[int | None, ...], b: tuple[int | None, ...]) -> bool:
+    """Tell whether two shapes can be one, where None is a length that nobody knows."""
+    return len(a) == len(b) and all(m is None or n is None or m == n for m, n in zip(a, b))
+
+
 def summed_axes(have: tuple[int, ...], want: tuple[int, ...]) -> tuple[int, ...]:
     """List the axes to sum a cotangent over; refuse one that was not broadcast."""
     axes = broadcast_axes(have, want)
@@ -92,16 +97,31 @@ def meeting(host: Any) -> Iterator[list[Met]]:
         host.bypassed = before
 
 
-class Pullback(Protocol):
+class Pullback:
     """Take cotangents of the outputs to cotangents of the inputs; a missing cotangent is None."""
 
-    def __call__(self, cotangents: Sequence[Tensor | None], variables: Sequence[Any] = ()) -> Cotangents: ...
+    __slots__ = ()
+
+    grad: Function | None = None  # the user's own, where there is one: it may hold tensors
+    reruns = False  # whether it keeps its inputs alone, and computes what it needs again
+
+    def __call__(self, cotangents: Sequence[Tensor | None], variables: Sequence[Any] = ()) -> Cotangents:
+        raise NotImplementedError
 
     def zeros(self) -> list[Tensor]:
         """Make a zero cotangent for every output."""
+        raise NotImplementedError
 
     def require(self, variables: Sequence[Any]) -> None:
         """Raise unless the pullback has a place for the gradients of these captured variables."""
+        raise AssertionError("it reads no variable")
+
+    def made_of(self, tensors: Sequence[Tensor], grad: Function | None) -> Pullback:
+        """Give the same pullback of other tensors, and of another `grad` in the place of the user's.
+
+        Who keeps the tensors elsewhere asks for one of none, and later for one of those that are kept.
+        """
+        return self
 
 
 def filled(pull: Pullback, cotangents: Sequence[Tensor | None]) -> list[Tensor]:
@@ -109,6 +129,25 @@ def filled(pull: Pullback, cotangents: Sequence[Tensor | None]) -> list[Tensor]:
     if all(cotangent is not None for cotangent in cotangents):
         return list(cotangents)
     return [zero if c is None else c for zero, c in zip(pull.zeros(), cotangents)]
+
+
+def fitted(tangents: Sequence[Any], outputs: Sequence[Tensor], operation: Operation) -> list[Any]:
+    """Hold what a pushforward gave against the outputs, and cast it to their dtypes."""
+    host, results = operation.host, list(tangents)
+    for i, (tangent, output) in enumerate(zip(tangents, outputs)):
+        if tangent is None or not host.differentiable(output) or host.fit([tangent], [output]):
+            continue
+        have, want = host.spec(tangent).shape, host.spec(output).shape
+        if have is not None and want is not None and not same_shape(have, want):
+            raise CotangentShapeError.about(
+                operation.where,
+                found=f"the pushforward returned shape {show_shape(have)} for an output of shape "
+                f"{show_shape(want)}",
+                expected="a tangent of its output's shape",
+                fix=f"return a tangent of shape {show_shape(want)}",
+            )
+        results[i] = host.conform(tangent, output)
+    return results
 
 
 class Operation(Protocol):
@@ -132,8 +171,12 @@ class Operation(Protocol):
     def pushforward(self, tensors: Sequence[Tensor], tangents: Sequence[Tensor]) -> list[Tensor] | None:
         """Run the user's own pushforward; None when there is none."""
 
-    def second(self, count: int) -> Operation:
+    def second(self, count: int, variables: Sequence[Any] = ()) -> Operation:
         """Give the operation (tensors, cotangents) → cotangents whose gradient is the user's `gradgrad`."""
+
+    @property
+    def plan(self) -> Any:
+        """The call that it belongs to: asked by who writes an error."""
 
     @property
     def host(self) -> Host: ...
@@ -160,6 +203,7 @@ class Derived:
     """What an operation that stands for a part of another one has in common with it."""
 
     def __init__(self, operation: Operation) -> None:
+        self.plan = operation.plan
         self.name = f"{operation.name}_grad"
         self.where = operation.where
         self.order: int | None = None
@@ -175,7 +219,7 @@ class Derived:
     def pushforward(self, tensors: Sequence[Tensor], tangents: Sequence[Tensor]) -> list[Tensor] | None:
         return None
 
-    def second(self, count: int) -> Operation:
+    def second(self, count: int, variables: Sequence[Any] = ()) -> Operation:
         raise AssertionError("only a rule of the user's gives a further order")
 
     def captured(self) -> Iterable[tuple[str, Any]]:

@@ -18,8 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback.call import CallPullback
-from pullback.hosts.base import Host
+from pullback.hosts.base import Host, Pullback
 
 Link = Callable[[Any, Any], Any]  # of two tensors that stand in the same place
 _PLAIN = (int, float, complex, str, bytes, type(None), type, ModuleType)
@@ -51,7 +50,7 @@ class Kept:
         if id(value) in seen or len(seen) > _MANY or isinstance(value, _PLAIN) or self.host.is_tensor(value):
             return
         seen.add(id(value))
-        if type(value) is CallPullback or type(value) in (FunctionType, MethodType, tuple, list, dict):
+        if isinstance(value, Pullback) or type(value) in (FunctionType, MethodType, tuple, list, dict):
             for part in _parts(value) or ():
                 yield from self._shared(part, seen)
         elif not isinstance(value, type):
@@ -116,8 +115,8 @@ class _Pairs:
 def _parts(value: Any) -> list[Any] | None:
     """Take a value apart; None for what is not looked into."""
     kind = type(value)
-    if kind is CallPullback:
-        return [value.grad]
+    if isinstance(value, Pullback):
+        return None if value.grad is None else [value.grad]
     if kind is FunctionType:
         return [_content(cell) for cell in value.__closure__ or ()] + list(value.__defaults__ or ())
     if kind is MethodType:
@@ -139,8 +138,8 @@ def _content(cell: CellType) -> Any:
 def _built(like: Any, parts: list[Any]) -> Any:
     """Put a value together again from other parts."""
     kind = type(like)
-    if kind is CallPullback:
-        return CallPullback(like.call, like.tensors, parts[0], like.spread, like.outlines)
+    if isinstance(like, Pullback):
+        return like.made_of(like.tensors, parts[0])  # type: ignore[attr-defined]
     if kind is FunctionType:
         count = len(like.__closure__ or ())
         made = FunctionType(

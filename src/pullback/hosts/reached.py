@@ -22,8 +22,8 @@ def name_of(operation: Any, tensor: Any) -> str:
     """Find the shortest name of a tensor that is no argument; nothing where there is none."""
     while hasattr(operation, "inner"):
         operation = operation.inner
-    call = getattr(operation, "call", operation)
-    level = [*call.captured(), *_statics(call)]
+    plan = getattr(operation, "plan", operation)
+    level = [*plan.rule.captured(), *_statics(plan)]
     seen: set[int] = set()
     for _ in range(_DEPTH + 1):
         for name, value in level:
@@ -35,8 +35,8 @@ def name_of(operation: Any, tensor: Any) -> str:
     return ""
 
 
-def _statics(call: Any) -> Iterator[tuple[str, Any]]:
-    for slot in getattr(call, "slots", ()):
+def _statics(plan: Any) -> Iterator[tuple[str, Any]]:
+    for slot in plan.slots:
         for leaf in slot.leaves:
             yield slot.name, leaf
 

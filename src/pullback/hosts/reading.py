@@ -40,13 +40,9 @@ class Whole:
         self.prepare = prepare
 
 
-asks: dict[str, Any] = {}  # the globals of the module that asks, where no compiler does; it sets them itself
-
-
 def being_read() -> bool:
     """Tell whether a compiler asks this, and not the program."""
-    asking = sys._getframe(1).f_globals
-    return asking is not asks and str(asking.get("__name__")).startswith("torch._dynamo")
+    return str(sys._getframe(1).f_globals.get("__name__")).startswith("torch._dynamo")
 
 
 being_read._dynamo_marked_constant = True  # type: ignore[attr-defined]

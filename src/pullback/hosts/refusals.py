@@ -21,7 +21,7 @@ from pullback.errors import (
     VectorConditionError,
 )
 from pullback.hosts import reached
-from pullback.hosts.base import Operation
+from pullback.hosts.base import Derived, Operation
 
 _WORDS = {"O": "Python objects", "S": "bytes", "U": "strings", "M": "dates", "m": "times"}
 
@@ -83,8 +83,9 @@ def _is_own(operation: Operation | Named) -> bool:
     """Tell whether a rule takes a pushforward: a replacement is made of functions without one."""
     if isinstance(operation, Named):
         return operation.own
-    rule = getattr(operation, "rule", None)
-    return rule is not None and not str(getattr(rule.function, "__module__", "")).startswith("pullback.")
+    if isinstance(operation, Derived):
+        return False
+    return not str(getattr(operation.plan.rule.function, "__module__", "")).startswith("pullback.")
 
 
 def second_order(operation: Operation | Named) -> SecondOrderError:

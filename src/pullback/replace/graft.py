@@ -10,9 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from pullback import contract, tree
-from pullback.call import Call
+from pullback import outputs
+from pullback.application import Application
 from pullback.hosts.base import Cotangents, Derived, Pullback, Tensor, filled
+from pullback.outputs import Outputs
+from pullback.plan import Plan
 
 Pull = Callable[["Graft", Sequence[Tensor], Sequence[Tensor]], list[Any]]
 
@@ -20,13 +22,13 @@ Pull = Callable[["Graft", Sequence[Tensor], Sequence[Tensor]], list[Any]]
 class Graft(Derived):
     """The operation (values, sources) ↦ values of one call."""
 
-    def __init__(self, call: Call, count: int, pull: Pull) -> None:
-        super().__init__(call)
-        self.name = call.name
+    def __init__(self, plan: Plan, outputs: Outputs, count: int, pull: Pull) -> None:
+        super().__init__(Application(plan))
+        self.name = plan.rule.name
         self.identity = Graft  # its forward has no code of the user's to listen to
-        self.memo = call.memo
-        self.call = call
-        self.count = count
+        self.memo = plan.rule.memo
+        self.outputs = outputs
+        self.count = count  # of the values
         self.pull = pull
         self.busy = False
 
@@ -46,39 +48,40 @@ class Graft(Derived):
         finally:
             self.busy = False
 
+    def applied(self, values: Sequence[Tensor], sources: Sequence[Tensor]) -> Any:
+        """Give the outputs of the call, recorded as this operation."""
+        return self.outputs.filled(self.host.apply(self, [*values, *sources]))
+
+    def output(self, tensors: Sequence[Tensor]) -> Any:
+        """Give the outputs again: not the bare values, whose derivative is the one that is being defined."""
+        return self.outputs.filled(self.again(tensors))
+
     def key(self, extra: Any) -> Any:
-        return self.call.key(extra)
+        return (extra, *self.plan.key)
 
 
-class GraftPullback:
+class GraftPullback(Pullback):
     """Send cotangents of the values where the graft says: one, or None, per value and source."""
+
+    reruns = True
 
     def __init__(self, graft: Graft, tensors: Sequence[Tensor]) -> None:
         self.graft = graft
         self.tensors = tensors
 
-    def rebind(self, tensors: Sequence[Tensor]) -> None:
-        """Take the tensors of the operation from a host that keeps them elsewhere, or let them go."""
-        self.tensors = tensors
-        self.graft.call.tensors = ()
+    def made_of(self, tensors: Sequence[Tensor], grad: Any) -> GraftPullback:
+        return GraftPullback(self.graft, tensors)
 
     def zeros(self) -> list[Tensor]:
         host = self.graft.host
         return [host.zeros(host.outline(value)) for value in self.tensors[: self.graft.count]]
 
-    def require(self, variables: Sequence[Any]) -> None:
-        raise AssertionError("a graft reads no variable")
-
     def __call__(self, cotangents: Sequence[Tensor | None], variables: Sequence[Any] = ()) -> Cotangents:
         return Cotangents(self.graft.pull(self.graft, self.tensors, filled(self, cotangents)), [])
 
 
-def values_of(call: Call) -> list[Tensor]:
-    """Run the function of a call, its inputs cut off, and keep the structure of its outputs on the call."""
-    host, rule = call.host, call.rule
-    stopped = [host.arrays.stop(x) if host.differentiable(x) else x for x in call.tensors]
-    args, kwargs = call.arguments(stopped)
-    outputs = host.run(rule.body, args, kwargs, rule.where)
-    leaves, call.output_tree = tree.flatten(outputs)
-    call.statics, flat = contract.tensor_outputs(leaves, host, rule, call.tensors)
-    return flat
+def values_of(plan: Plan, tensors: Sequence[Tensor]) -> tuple[Outputs, list[Tensor]]:
+    """Run the function of a call, its inputs cut off: the form of its outputs, and their tensors."""
+    host, rule = plan.host, plan.rule
+    args, kwargs = plan.arguments([host.arrays.stop(x) if host.differentiable(x) else x for x in tensors])
+    return outputs.of_values(host.run(rule.body, args, kwargs, rule.where), rule, host, tensors)

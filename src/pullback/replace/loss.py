@@ -12,7 +12,7 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
-from pullback import contract, hosts
+from pullback import hosts
 from pullback.define import function_of, intent_of
 from pullback.errors import (
     CotangentDtypeError,
@@ -23,6 +23,7 @@ from pullback.errors import (
 )
 from pullback.hosts import Role
 from pullback.hosts.base import Function, Host, Tensor, show_shape
+from pullback.outputs import accepts
 from pullback.replace.function import plain_name, require_functions, where_of
 from pullback.rule import Rule, name_of, source_of
 
@@ -78,7 +79,7 @@ def loss_rule(
     """Make the rule of a loss: one value per example, whose gradient is given."""
     require_functions("loss", "pb.loss(value, gradient)", value=value, gradient=gradient)
     for part in (value, gradient):
-        takes = contract.accepts(part)
+        takes = accepts(part)
         if not takes.least <= 2 <= takes.most:
             raise DefinitionError.about(
                 where_of(part),

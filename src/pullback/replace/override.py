@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from pullback import contract, hosts, tree
-from pullback.call import Call
+from pullback import hosts, tree
+from pullback.application import Application
 from pullback.errors import OverrideError
 from pullback.hosts.base import Cotangents, Derived, Function, Host, Pullback, Tensor, filled
 from pullback.hosts.layers import is_layer
+from pullback.outputs import LONE, TENSOR, Outputs
+from pullback.plan import plan
 from pullback.replace.with_gradient import pulled
 from pullback.rule import Intent, Rule, name_of, source_of
 
@@ -111,26 +113,35 @@ class Place(Derived):
             intent=Intent("differs", reason=f"overridden by {name_of(gradient)}"),
             source=source_of(gradient),
         )
-        self.call = Call(rule, tuple(inputs), {})
-        super().__init__(self.call)
+        made, self.inputs = plan(rule, tuple(inputs), {})
+        super().__init__(Application(made))
         self.name = kind
         self.gradient = gradient
         self.identity = Place  # there is no body to listen to
         self.outputs: list[Tensor] = []
+        self.form = LONE
 
     def ran(self, outputs: Sequence[Tensor]) -> PlacePullback:
         """Take note of the outputs."""
         self.outputs = list(outputs)
-        self.call.statics = [contract.TENSOR] * len(self.outputs)
-        if len(self.outputs) == 1:
-            self.call.output_tree = None
-        else:
-            self.call.output_tree = tree.flatten(tuple(self.outputs))[1]
-        return PlacePullback(self, self.call.tensors)
+        count = len(self.outputs)
+        if count != 1:
+            self.form = Outputs(tree.flatten((None,) * count)[1], (TENSOR,) * count, "each")
+        return PlacePullback(self, self.inputs)
+
+    def let_go(self) -> None:
+        """Keep no tensor: for a host that keeps them elsewhere."""
+        self.inputs, self.outputs = [], []
+
+    def pulled(
+        self, inputs: Sequence[Tensor], cotangents: Sequence[Tensor], output: Callable[[], Any]
+    ) -> Cotangents:
+        """Run the user's gradient."""
+        return Cotangents(pulled(self.gradient, self.plan, self.form, inputs, cotangents, output), [])
 
     def forward(self, tensors: Sequence[Tensor]) -> tuple[list[Tensor], Pullback]:
         outputs = self.outputs
-        if not all(a is b for a, b in zip(tensors, self.call.tensors)):
+        if not all(a is b for a, b in zip(tensors, self.inputs)):
             outputs = [self._stand_in(output) for output in outputs]  # asked whether the gradient is linear
         return outputs, PlacePullback(self, tensors, outputs)
 
@@ -141,7 +152,7 @@ class Place(Derived):
         return self.host.arrays.cast(value, output)
 
 
-class PlacePullback:
+class PlacePullback(Pullback):
     """Run the user's gradient at one place."""
 
     def __init__(
@@ -159,17 +170,13 @@ class PlacePullback:
         host = self.place.host
         return [host.zeros(host.outline(output)) for output in self.outputs]
 
-    def require(self, variables: Sequence[Any]) -> None:
-        raise AssertionError("an operation reads no variable")
-
     def __call__(self, cotangents: Sequence[Tensor | None], variables: Sequence[Any] = ()) -> Cotangents:
         place = self.place
 
         def output() -> Any:
-            return place.call.result(self.outputs)
+            return place.form.filled(self.outputs)
 
-        given = filled(self, cotangents)
-        return Cotangents(pulled(place.gradient, place.call, self.inputs, given, output), [])
+        return place.pulled(self.inputs, filled(self, cotangents), output)
 
 
 def require_places(replaced: Mapping[str, int], seen: Sequence[str], where: str) -> None:

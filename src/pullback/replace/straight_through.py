@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from pullback.call import Call
 from pullback.define import function_of
 from pullback.errors import SurrogateError
 from pullback.hosts.base import Function, Tensor
+from pullback.plan import Plan
 from pullback.replace.function import made_of, require_functions, rule_of, without_pushforward
 from pullback.replace.graft import Graft, values_of
 from pullback.replace.surrogate import pass_on, require_same
@@ -36,19 +36,19 @@ def straight_through(f: Function) -> Function:
     """
     require_functions("straight_through", "pb.straight_through(round)", f=f)
 
-    def apply(call: Call) -> list[Tensor]:
-        values = values_of(call)
-        slots = [slot for slot in call.slots if slot.has_tensor]
-        sources = [call.tensors[place] for place in slots[0].places if place is not None]
+    def apply(plan: Plan, tensors: list[Tensor]) -> Any:
+        outputs, values = values_of(plan, tensors)
+        first = plan.moving[0]
+        sources = [tensors[place] for place in first.places if place is not None]
         if len(sources) != len(values):
             raise SurrogateError.about(
-                call.where,
+                plan.where,
                 found=f"it has {len(values)} outputs, and its first argument {len(sources)} tensors",
                 expected="one output per tensor of the first argument",
                 fix="pb.surrogate(f, like=…)",
             )
-        require_same(call.host, call, values, sources, f"its argument `{slots[0].name}`")
-        return call.host.apply(Graft(call, len(values), pass_on), values + sources)
+        require_same(plan, values, sources, f"its argument `{first.name}`")
+        return Graft(plan, outputs, len(values), pass_on).applied(values, sources)
 
     function = function_of(rule_of(f, Intent("like", function=first_argument)), apply)
     return made_of(without_pushforward(function), f)

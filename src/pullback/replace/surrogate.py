@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pullback import contract, takes, tree
-from pullback.call import Call
+from pullback import takes, tree
 from pullback.define import function_of
 from pullback.errors import SurrogateError
-from pullback.hosts.base import Function, Host, Tensor, show_shape
+from pullback.hosts.base import Function, Tensor, same_shape, show_shape
+from pullback.outputs import TENSOR, Outputs
+from pullback.plan import Plan
 from pullback.replace.function import made_of, require_functions, rule_of, without_pushforward
 from pullback.replace.graft import Graft, values_of
 from pullback.rule import Intent, name_of
@@ -46,28 +47,28 @@ def surrogate(f: Function, like: Function) -> Function:
         )
         return error
 
-    def apply(call: Call) -> list[Tensor]:
-        host = call.host
-        values = values_of(call)
-        args, kwargs = call.arguments(call.tensors)
-        smooth = takes.run(host, like, args, kwargs, call.where, refusal)
-        _require_structure(call, smooth, name_of(like))
+    def apply(plan: Plan, tensors: list[Tensor]) -> Any:
+        host = plan.host
+        outputs, values = values_of(plan, tensors)
+        args, kwargs = plan.arguments(tensors)
+        smooth = takes.run(host, like, args, kwargs, plan.where, refusal)
+        _require_structure(plan, outputs, smooth, name_of(like))
         sources = [leaf for leaf in tree.flatten(smooth)[0] if host.is_tensor(leaf)]
-        require_same(host, call, values, sources, f"that of `{name_of(like)}`", like)
-        return host.apply(Graft(call, len(values), pass_on), values + sources)
+        require_same(plan, values, sources, f"that of `{name_of(like)}`", like)
+        return Graft(plan, outputs, len(values), pass_on).applied(values, sources)
 
     function = function_of(rule, apply)
     return made_of(without_pushforward(function), f, like)
 
 
-def _require_structure(call: Call, outputs: Any, like: str) -> None:
+def _require_structure(plan: Plan, outputs: Outputs, smooth: Any, like: str) -> None:
     """Refuse a surrogate that returns another structure than the function."""
-    leaves, structure = tree.flatten(outputs)
-    have = tree.unflatten(structure, [call.host.is_tensor(leaf) for leaf in leaves])
-    want = tree.unflatten(call.output_tree, [static is contract.TENSOR for static in call.statics])
+    leaves, structure = tree.flatten(smooth)
+    have = tree.unflatten(structure, [plan.host.is_tensor(leaf) for leaf in leaves])
+    want = tree.unflatten(outputs.tree, [static is TENSOR for static in outputs.statics])
     if have != want:
         raise SurrogateError.about(
-            call.where,
+            plan.where,
             found=f"`{like}` returns {_shown(have)}, the function {_shown(want)}",
             expected="the same outputs of both",
             fix="choose the outputs inside `like`",
@@ -81,36 +82,32 @@ def _shown(outputs: Any) -> str:
 
 
 def require_same(
-    host: Host,
-    call: Call,
+    plan: Plan,
     values: Sequence[Tensor],
     sources: Sequence[Tensor],
     source: str,
     like: Function | None = None,
 ) -> None:
     """Refuse a source, which is an argument or what `like` gives, that cannot take a value's cotangent."""
+    host = plan.host
     for value, other in zip(values, sources):
         have, want = host.spec(other), host.spec(value)
         known = have.shape is not None and want.shape is not None
         if not host.differentiable(value):
             fix = f"cast the output to {have.dtype}"
-        elif known and not _agree(have.shape or (), want.shape or ()):
+        elif known and not same_shape(have.shape or (), want.shape or ()):
             fix = "pb.surrogate(f, like=…), with a function that has the shape of the output"
             if like is not None:
                 fix = f"make `{name_of(like)}` return shape {show_shape(want.shape or ())}"
         else:
             continue
         raise SurrogateError.about(
-            call.where,
+            plan.where,
             found=f"its output is {want}, and {source} is {have}",
             expected="both floating, and of one shape",
             why="the cotangent of the one is handed to the other",
             fix=fix,
         )
-
-
-def _agree(a: Sequence[int | None], b: Sequence[int | None]) -> bool:
-    return len(a) == len(b) and all(m is None or n is None or m == n for m, n in zip(a, b))
 
 
 def pass_on(graft: Graft, tensors: Sequence[Tensor], cotangents: Sequence[Tensor]) -> list[Any]:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from pullback import contract, takes, tree
-from pullback.call import Call
+from pullback import contract, outputs, takes
 from pullback.cotangent import shown
 from pullback.define import function_of, intent_of
 from pullback.errors import GradSignatureError
 from pullback.hosts.base import Function, Tensor
+from pullback.outputs import Outputs
+from pullback.plan import Plan, plan
 from pullback.replace.function import made_of, require_functions, rule_of, where_of
 from pullback.replace.graft import Graft, values_of
 from pullback.rule import Rule, name_of
@@ -50,16 +52,13 @@ def with_gradient(
         return made_of(function_of(dataclasses.replace(rule, body=_body(f, grad, rule))), f)
 
     def pull(graft: Graft, tensors: Sequence[Tensor], cotangents: Sequence[Tensor]) -> list[Any]:
-        def output() -> Any:
-            # Not the bare value: its own derivative is the one that is being defined here.
-            return graft.call.result(graft.again(tensors))
-
+        sources, output = tensors[graft.count :], functools.partial(graft.output, tensors)
         # What reaches the values goes on to the variables of `f`, and to nothing else.
-        return [*cotangents, *pulled(grad, graft.call, tensors[graft.count :], cotangents, output)]
+        return [*cotangents, *pulled(grad, graft.plan, graft.outputs, sources, cotangents, output)]
 
-    def apply(call: Call) -> list[Tensor]:
-        values = values_of(call)
-        return call.host.apply(Graft(call, len(values), pull), [*values, *call.tensors])
+    def apply(plan: Plan, tensors: list[Tensor]) -> Any:
+        form, values = values_of(plan, tensors)
+        return Graft(plan, form, len(values), pull).applied(values, tensors)
 
     return made_of(function_of(rule, apply), f)
 
@@ -68,23 +67,22 @@ def _body(f: Function, grad: Function, rule: Rule) -> Function:
     """Make the body of a rule whose `grad` answers for the captured variables too."""
 
     def body(*args: Any, **kwargs: Any) -> Any:
-        call = Call(rule, args, kwargs)
-        outputs = call.host.run(f, args, kwargs, rule.where)
-        leaves, call.output_tree = tree.flatten(outputs)
-        call.statics, _ = contract.tensor_outputs(leaves, call.host, rule, call.tensors)
+        made, tensors = plan(rule, args, kwargs)
+        returned = made.host.run(f, args, kwargs, rule.where)
+        form, _ = outputs.of_values(returned, rule, made.host, tensors)
 
         def pull(*dys: Any, variables: Any = ()) -> Any:
-            given, named = arguments_of(grad, call, call.tensors, list(dys), lambda: outputs)
-            returned = _run(grad, call, given, {**named, "variables": variables}, len(dys))
-            if returned is None:
+            given, named = chosen(grad, made, tensors, form.arranged(dys), lambda: returned)
+            got = _run(grad, made, given, {**named, "variables": variables}, len(dys))
+            if got is None:
                 contract.require_return(
                     grad, rule.where, "the cotangents, and a list for the variables", "dx, [dv]"
                 )
-            split = contract.split_variables(returned, variables, call, grad)
+            split = contract.split_variables(got, variables, made, grad)
             return split if variables else split[0]
 
         pull.__name__ = name_of(grad)
-        return outputs, pull
+        return returned, pull
 
     body.__wrapped__ = f  # type: ignore[attr-defined]
     return body
@@ -92,52 +90,42 @@ def _body(f: Function, grad: Function, rule: Rule) -> Function:
 
 def pulled(
     grad: Function,
-    call: Call,
+    plan: Plan,
+    form: Outputs,
     inputs: Sequence[Tensor],
     cotangents: Sequence[Tensor],
     output: Callable[[], Any],
 ) -> list[Tensor | None]:
     """Run a `grad` that is handed what it names; give one cotangent, or None, per tensor of the call."""
-    args, kwargs = arguments_of(grad, call, inputs, list(cotangents), output)
-    returned = _run(grad, call, args, kwargs, len(cotangents))
-    return contract.settle(returned, call, inputs, (), grad).inputs
+    args, kwargs = chosen(grad, plan, inputs, form.arranged(cotangents), output)
+    returned = _run(grad, plan, args, kwargs, len(cotangents))
+    return contract.settle(returned, plan, inputs, (), grad).inputs
 
 
-def _run(grad: Function, call: Call, args: list[Any], kwargs: dict[str, Any], count: int) -> Any:
+def _run(grad: Function, plan: Plan, args: list[Any], kwargs: dict[str, Any], count: int) -> Any:
     """Call a `grad` with what was chosen; one that shows no signature may not take it."""
 
     def refusal(found: str) -> GradSignatureError:
         return _signature_error(
-            grad, count, [slot.name for slot in call.slots], call.rule, "cotangent", found
+            grad, count, [slot.name for slot in plan.slots], plan.rule, "cotangent", found
         )
 
-    return takes.run(call.host, grad, args, kwargs, call.where, refusal)
-
-
-def arguments_of(
-    grad: Function, call: Call, inputs: Sequence[Tensor], dys: list[Any], output: Callable[[], Any]
-) -> tuple[list[Any], dict[str, Any]]:
-    """Choose what `grad` is called with, by what its signature names."""
-    if call.output_tree is not None:
-        each = isinstance(call.output_tree.template, (tuple, list)) and not tree.is_namedtuple(
-            call.output_tree.template
-        )
-        dys = contract.spread_cotangents("each" if each else "whole", call.output_tree, call.statics, dys)
-    return chosen(grad, call, inputs, dys, output)
+    return takes.run(plan.host, grad, args, kwargs, plan.where, refusal)
 
 
 def chosen(
     grad: Function,
-    call: Call,
+    plan: Plan,
     inputs: Sequence[Tensor],
     dys: list[Any],
     output: Callable[[], Any],
     word: str = "cotangent",
 ) -> tuple[list[Any], dict[str, Any]]:
     """Give a function what must come first, which `word` names, and then what its signature names."""
-    args, kwargs = call.arguments(inputs)
-    known = _by_name(call, args, kwargs)
-    _refuse_argument(grad, len(dys), list(known), call.rule, word)
+    args, kwargs = plan.arguments(inputs)
+    names = [slot.name for slot in plan.slots]
+    known = {**dict(zip((n for n in names if n not in kwargs), args)), **kwargs}
+    _refuse_argument(grad, len(dys), list(known), plan.rule, word)
     parameters = _parameters(grad)
     wanted: dict[str, Any] = {}
     special = {"output", "variables"} - set(known)  # an argument of that name is meant by it
@@ -154,7 +142,7 @@ def chosen(
     if len(extra) == len(args) + len(kwargs):
         return [*dys, *args, *kwargs.values()], wanted
     raise _signature_error(
-        grad, len(dys), list(known), call.rule, word, f"{shown(grad)} takes ({_listed(parameters)})"
+        grad, len(dys), list(known), plan.rule, word, f"{shown(grad)} takes ({_listed(parameters)})"
     )
 
 
@@ -213,8 +201,3 @@ def _parameters(grad: Function) -> list[inspect.Parameter]:
         return list(inspect.signature(grad).parameters.values())
     except (TypeError, ValueError):  # a builtin: let it take what it can
         return list(inspect.signature(lambda *everything: None).parameters.values())
-
-
-def _by_name(call: Call, args: list[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
-    names = [slot.name for slot in call.slots]
-    return {**dict(zip((n for n in names if n not in kwargs), args)), **kwargs}

@@ -54,13 +54,14 @@ def is_stopped(body: Any, place: int, count: int, takers: Sequence[tuple[Any, in
 
 
 def _reached(operation: Operation) -> Iterator[tuple[str, Any]]:
-    for name, value in getattr(operation, "call", operation).captured():
+    rule = operation.plan.rule
+    for name, value in rule.captured():
         yield from _traced(name, value, _DEPTH)
     # a replacement is made of functions of ours around those of the user
     for cell in getattr(getattr(operation, "pull", None), "__closure__", None) or ():
         yield from _traced("", cell.cell_contents, _DEPTH)
     if operation.has_pushforward:
-        for name, value in reach(getattr(getattr(operation, "rule", None), "pushforward", None)):
+        for name, value in reach(rule.pushforward):
             yield from _traced(name, value, _DEPTH)
 
 

@@ -15,8 +15,9 @@ import tensorflow as tf
 
 from pullback.hosts import refusals
 from pullback.hosts.base import Cotangents, Derived, Operation, Pullback, filled
+from pullback.hosts.closed import is_closed
 from pullback.hosts.kept import ChangedError, Kept
-from pullback.hosts.tensorflow import captures, closed_over, forward, recording, residuals
+from pullback.hosts.tensorflow import captures, forward, recording, residuals
 from pullback.hosts.tensorflow.heard import Heard, put_back
 
 _HEARD = "what TensorFlow heard of a body that reaches no tensor"
@@ -27,7 +28,7 @@ def apply(operation: Operation, tensors: list[Any]) -> list[Any]:
     if not recording.could_record():  # nobody differentiates: keep nothing
         return operation.forward(tensors)[0]
     mark = recording.next_tensor_id()
-    closed = closed_over.is_closed(operation)
+    closed = is_closed(operation)
     known: Heard | None = operation.memo.get(_HEARD) if closed else None
     heard = Heard(tensors) if known is None else known
     recording.stop()

@@ -14,9 +14,8 @@ import tensorflow as tf
 
 from pullback.hosts import linear as measure
 from pullback.hosts import refusals
-from pullback.hosts.base import Cotangents, Derived, Operation, Pullback, filled
+from pullback.hosts.base import Cotangents, Derived, Operation, Pullback, filled, fitted
 from pullback.hosts.tensorflow import linear, recording
-from pullback.tangent import fitted
 
 
 def push(
@@ -72,7 +71,7 @@ class Transposable(Derived):
         return [got.inputs[i] for i in self.given], _Pushing(self, list(tensors[self.count :]))
 
 
-class _Pushing:
+class _Pushing(Pullback):
     def __init__(self, of: Transposable, tensors: list[Any]) -> None:
         self.of = of
         self.tensors = tensors

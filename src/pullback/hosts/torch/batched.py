@@ -50,30 +50,28 @@ class Batched(Around):
             return None
         return list(self.mapped(push)(*tensors, *tangents))
 
-    def second(self, count: int) -> Operation:
-        return Batched(self.inner.second(count), self.randomness)
+    def second(self, count: int, variables: Sequence[Any] = ()) -> Operation:
+        return Batched(self.inner.second(count, variables), self.randomness)
 
     def key(self, extra: Any) -> Any:
         return self.inner.key(("batched", extra))
 
 
-class _BatchedPullback:
+class _BatchedPullback(Pullback):
     """Run the body and its pullback on each example."""
+
+    reruns = True
 
     def __init__(self, batched: Batched, tensors: Sequence[Any], outlines: list[Any]) -> None:
         self.batched = batched
         self.tensors = tensors
         self.outlines = outlines
 
-    def rebind(self, tensors: Sequence[Any]) -> None:
-        """Take the tensors from the node that keeps them, or let them go."""
-        self.tensors = tensors
+    def made_of(self, tensors: Sequence[Any], grad: Any) -> _BatchedPullback:
+        return _BatchedPullback(self.batched, tensors, self.outlines)
 
     def zeros(self) -> list[Any]:
         return list(map(self.batched.host.zeros, self.outlines))
-
-    def require(self, variables: Sequence[Any]) -> None:
-        raise AssertionError("captured tensors are lifted before a batch is made")
 
     def __call__(self, cotangents: Sequence[Any], variables: Sequence[Any] = ()) -> Cotangents:
         inner, count = self.batched.inner, len(self.tensors)

@@ -17,7 +17,6 @@ from typing import Any
 import torch
 from torch.overrides import TorchFunctionMode
 
-from pullback.call import CallPullback
 from pullback.errors import CapturedTensorError
 from pullback.hosts import refusals
 from pullback.hosts.base import Around, Derived, Operation, Pullback
@@ -56,24 +55,22 @@ def run(
 ) -> tuple[list[Any], list[Any]]:
     """Run a body, and take its pullback apart: its outputs, and the captured parameters to answer for.
 
-    `ran` is what a body that was run already was given and has returned.
+    `ran` holds what a body that was run already has returned: one that can capture nothing.
     """
     if isinstance(operation, Derived) and not isinstance(operation, Around):  # no body of the user's
         with torch.no_grad():
             outputs, pull = operation.forward(tensors)
         kept.take(pull, tensors, tensors)
         return outputs, []
+    if ran is not None:
+        outputs, pull = operation.ran(tensors, ran[0])  # type: ignore[attr-defined]
+        kept.take(pull, tensors, tensors)
+        return outputs, []
     known = heard.of(operation)
     if known is None or known.reaches:
         return _answered(operation, tensors, kept)
-    if ran is None:
-        given = cut_off(tensors)
-        outputs, pull = below(operation, given) if transformed else operation.forward(given)
-    else:
-        given, result = ran
-        outputs, pull = operation.ran(given, result)  # type: ignore[attr-defined]
-        del result
-    ran = None
+    given = cut_off(tensors)
+    outputs, pull = below(operation, given) if transformed else operation.forward(given)
     named = _named_by(pull)
     kept.take(pull, given, tensors)
     if not (told(outputs) or told(kept.saved[len(tensors) :]) or told(named)):
@@ -136,8 +133,6 @@ def put_back(outputs: Sequence[Any], given: Sequence[Any], tensors: Sequence[Any
 
 def _named_by(pull: Pullback) -> list[Any]:
     """List the tensors that a `grad` can name."""
-    if type(pull) is not CallPullback:
-        return []
     return [value for _, value in reach(pull.grad) if isinstance(value, _TENSOR)]
 
 

@@ -15,13 +15,12 @@ from typing import Any
 import torch
 from torch.autograd import forward_ad
 
-from pullback.call import Call
-from pullback.hosts.base import Operation
+from pullback.hosts.base import Operation, fitted
+from pullback.hosts.closed import is_closed
 from pullback.hosts.torch import captures, export, forward, heard, levels, orders, short, surroundings
 from pullback.hosts.torch.nodes import named_nodes
 from pullback.hosts.torch.outputs import apart, fresh, mark_rigid
 from pullback.hosts.torch.residuals import Kept
-from pullback.tangent import fitted
 
 
 def apply(operation: Operation, tensors: list[Any], below: bool = False) -> list[Any]:
@@ -29,7 +28,7 @@ def apply(operation: Operation, tensors: list[Any], below: bool = False) -> list
     if not torch.is_grad_enabled():  # nobody differentiates: keep nothing
         return (captures.below(operation, tensors) if below else operation.forward(tensors))[0]
     ran = None
-    if type(operation) is Call and operation.flat and not below:
+    if not below and is_closed(operation) and heard.is_quiet(operation):
         done, ran = short.apply(operation, tensors)
         if done is not None:
             return done
@@ -38,7 +37,7 @@ def apply(operation: Operation, tensors: list[Any], below: bool = False) -> list
     del ran  # who else holds an output is asked by counting
     for tensor in inputs:
         if tensor.requires_grad:
-            return list(node_of(operation)(recorded, outputs, *inputs))
+            return list(node_of(operation.name)(recorded, outputs, *inputs))
     return outputs
 
 
@@ -50,7 +49,7 @@ def apply_pushing(operation: Operation, tensors: list[Any]) -> list[Any]:
         outputs = apart(outputs, inputs)  # the tangent of an input is not that of an output
     recorded.pushing = tensors, outputs  # what is saved is not to be had before the node is done
     try:
-        return list(node_of(operation)(recorded, outputs, *inputs))
+        return list(node_of(operation.name)(recorded, outputs, *inputs))
     finally:
         recorded.pushing = None
 
@@ -78,17 +77,16 @@ class _Recorded(Kept):
         inputs = tensors
         if variables:
             inputs = tensors + variables
-            self.saved, self.quick = [*self.saved, *variables], False
+            self.saved = [*self.saved, *variables]
         return fresh(outputs, inputs), inputs
 
     def pulled(self, saved: Sequence[Any], variables: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
         """Pull cotangents back to the inputs, and to captured variables."""
         if torch.is_grad_enabled():
             inputs = list(saved[: self.count])
-            kept = None if self.keeps_inputs_only else self.refilled(saved, self.count)
+            kept = None if self.reruns else self.refilled(saved, self.count)
             return orders.again(self.operation, inputs, variables, cotangents, self.state, kept)
         got = self.refilled(saved, self.count)(cotangents, variables)
-        self.release()
         return got.inputs + got.variables if variables else got.inputs
 
 
@@ -102,16 +100,12 @@ class Node(torch.autograd.Function):
         ctx.save_for_backward(*recorded.saved)
         recorded.watch(outputs)
         recorded.saved = ()
-        if not recorded.quick:
-            mark_rigid(ctx, outputs)
+        mark_rigid(ctx, outputs)
         return tuple(outputs)
 
     @staticmethod
     def backward(ctx: Any, *cotangents: Any) -> Any:
         recorded, saved = ctx.recorded, ctx.saved_tensors
-        plain = recorded.autocast is None and not surroundings.autocasting()
-        if plain and recorded.quick and cotangents[0] is not None and not torch.is_grad_enabled():
-            return None, None, *recorded.quickly(saved, cotangents[0])
         captured = len(ctx.needs_input_grad) - 2 - recorded.count
         variables = saved[len(saved) - captured :]
         with surroundings.autocast_as(recorded.autocast):

@@ -35,6 +35,12 @@ def of(operation: Operation) -> Heard | None:
     return found
 
 
+def is_quiet(operation: Operation) -> bool:
+    """Tell whether a body is known to draw no random numbers and to take no tensors but its own."""
+    found = _known.get(id(operation.identity))
+    return found is not None and found.quiet
+
+
 def draws(operation: Operation) -> bool:
     """Tell whether a body is known to draw random numbers."""
     found = of(operation)

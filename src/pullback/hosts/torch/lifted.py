@@ -78,14 +78,14 @@ class Lifted(Around):
         with self.instead(tensors[self.count :]):
             return self.inner.pushforward(list(tensors[: self.count]), tangents[: self.count])
 
-    def second(self, count: int) -> Operation:
-        return Lifted(self.inner.second(count), self.count + count, self.captured_tensors)
+    def second(self, count: int, variables: Sequence[Any] = ()) -> Operation:
+        return Lifted(self.inner.second(count, variables), self.count + count, self.captured_tensors)
 
     def key(self, extra: Any) -> Any:
         return self.inner.key(("lifted", extra))
 
 
-class _LiftedPullback:
+class _LiftedPullback(Pullback):
     """Pull back to the captured tensors too, as `variables=`."""
 
     def __init__(self, lifted: Lifted, pull: Pullback, captured: Sequence[Any]) -> None:
@@ -95,9 +95,6 @@ class _LiftedPullback:
 
     def zeros(self) -> list[Any]:
         return self.pull.zeros()
-
-    def require(self, variables: Sequence[Any]) -> None:
-        raise AssertionError("captured tensors are inputs here")
 
     def __call__(self, cotangents: Sequence[Any], variables: Sequence[Any] = ()) -> Cotangents:
         followed = [t for t, moves in zip(self.captured, self.lifted.followed) if moves]

@@ -12,12 +12,10 @@ from typing import Any
 
 import torch
 
-from pullback.hosts.base import Operation
-
 Record = Callable[..., Any]
 
 
-def named_nodes(kind: Any) -> Callable[[Operation], Record]:
+def named_nodes(kind: Any) -> Callable[[str], Record]:
     """Give what finds the `apply` of a kind of node, by the name of an operation."""
 
     @functools.lru_cache(maxsize=1024)
@@ -27,7 +25,4 @@ def named_nodes(kind: Any) -> Callable[[Operation], Record]:
         record: Record = super(torch.autograd.Function, node).apply
         return record
 
-    def of(operation: Operation) -> Record:
-        return by_name(operation.name)
-
-    return of
+    return by_name

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pullback.call import Call
 from pullback.hosts import refusals
 from pullback.hosts.base import Cotangents, Derived, Operation, Pullback, filled
 from pullback.hosts.torch import pinned, state, surroundings
-from pullback.second import refuse_variables
 
 
 def again(
@@ -50,9 +48,8 @@ def following(
         return _laid(got.inputs, operation.host.apply(last, results + tensors + cotangents))
     if got.second is None:
         return got.inputs
-    if variables and isinstance(operation, Call):
-        refuse_variables(operation, variables)
-    return _laid(got.inputs, operation.host.apply(operation.second(len(cotangents)), tensors + cotangents))
+    second = operation.second(len(cotangents), variables)
+    return _laid(got.inputs, operation.host.apply(second, tensors + cotangents))
 
 
 def _laid(inputs: Sequence[Any], given: Sequence[Any]) -> list[Any]:
@@ -77,7 +74,7 @@ class _Last(Derived):
         raise refusals.second_order(self.operation)
 
 
-class _Refusing:
+class _Refusing(Pullback):
     def __init__(self, operation: Operation) -> None:
         self.operation = operation
 

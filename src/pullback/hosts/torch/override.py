@@ -23,7 +23,7 @@ from pullback.hosts.base import Cotangents, Derived, Pullback, filled
 from pullback.hosts.reading import Whole, being_read, read
 from pullback.hosts.torch import kinds
 from pullback.replace.model import class_of
-from pullback.replace.with_gradient import pulled, with_gradient
+from pullback.replace.with_gradient import with_gradient
 from pullback.rule import name_of
 
 
@@ -110,7 +110,7 @@ class Overriding(TorchFunctionMode):
         call.place = self.make(found, names, call.inputs, self.gradients[kind])
         operation = _Running(call)
         outputs = operation.host.apply(operation, list(call.inputs))
-        call.inputs, call.place.call.tensors = (), ()
+        call.inputs = ()
         return call.structure(outputs)
 
     @contextlib.contextmanager
@@ -219,27 +219,25 @@ class _Running(Derived):
     def forward(self, tensors: Sequence[Any]) -> tuple[list[Any], Pullback]:
         outputs = self.call.run(tensors)
         self.call.place.ran(outputs)
-        self.call.place.outputs = []  # an output holds its node, and the node this place
+        self.call.place.let_go()  # an output holds its node, and the node this place
         return outputs, _Given(self, tensors, list(map(self.host.outline, outputs)))
 
 
-class _Given:
+class _Given(Pullback):
     """Run the gradient that was given."""
+
+    reruns = True
 
     def __init__(self, running: _Running, tensors: Sequence[Any], outlines: list[Any]) -> None:
         self.running = running
         self.tensors = tensors
         self.outlines = outlines
 
-    def rebind(self, tensors: Sequence[Any]) -> None:
-        """Take the tensors from the node that keeps them, or let them go."""
-        self.tensors = tensors
+    def made_of(self, tensors: Sequence[Any], grad: Any) -> _Given:
+        return _Given(self.running, tensors, self.outlines)
 
     def zeros(self) -> list[Any]:
         return list(map(self.running.host.zeros, self.outlines))
-
-    def require(self, variables: Sequence[Any]) -> None:
-        raise AssertionError("an operation reads no variable")
 
     def __call__(self, cotangents: Sequence[Any], variables: Sequence[Any] = ()) -> Cotangents:
         running, tensors = self.running, list(self.tensors)
@@ -247,11 +245,11 @@ class _Given:
 
         def output() -> Any:
             # Not the bare result: its own derivative is the one that is given here.
-            return place.call.result(running.host.apply(running, tensors))
+            return place.form.filled(running.host.apply(running, tensors))
 
         with call.overriding.at_a_place():
-            given = filled(self, cotangents)
-            return Cotangents(pulled(place.gradient, place.call, tensors, given, output), [])
+            got: Cotangents = place.pulled(tensors, filled(self, cotangents), output)
+            return got
 
 
 class Overridden:

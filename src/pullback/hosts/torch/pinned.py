@@ -13,7 +13,6 @@ from typing import Any
 
 import torch
 
-from pullback.call import CallPullback
 from pullback.hosts import refusals
 from pullback.hosts.base import Cotangents, Operation, Pullback
 from pullback.hosts.torch import levels
@@ -31,13 +30,14 @@ def pull(
     variables: Sequence[Any],
 ) -> Cotangents:
     """Pull cotangents back by a second run: the values are those of the first."""
-    if type(kept) is CallPullback and type(again) is CallPullback:
-        saved, rest, _ = parts(kept.grad, inputs, kept.call.rule)
-        made, others, rebuild = parts(again.grad, inputs, kept.call.rule)
+    if kept.grad is not None and again.grad is not None:
+        body = operation.plan.rule.function
+        saved, rest, _ = parts(kept.grad, inputs, body)
+        made, others, rebuild = parts(again.grad, inputs, body)
         if len(saved) != len(made) or len(rest) != len(others) or not all(map(_same, saved, made)):
             raise refusals.changed_since(operation)
         if rebuild is not None:
-            again.grad = rebuild(list(map(_pin, saved, made)))
+            again = again.made_of(inputs, rebuild(list(map(_pin, saved, made))))
         told = [_tells(old, new) for old, new in zip(rest, others)]
         if False in told:
             raise refusals.changed_since(operation)

@@ -11,95 +11,61 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable, Sequence
-from types import CellType, CodeType, FunctionType, ModuleType
+from types import CellType, CodeType, FunctionType
 from typing import Any
 
 import torch
 
-from pullback import contract
-from pullback.call import CallPullback
 from pullback.hosts.base import Operation, Pullback
-from pullback.rule import Rule
 
 _TENSOR = torch.Tensor
-_NONE: dict[str, Any] = {}
 Rebuild = Callable[[Sequence[Any]], Any]
 
 
 class Kept:
     """The pullback of one call without its tensors."""
 
-    __slots__ = ("_pull", "_rebuild", "_watched", "operation", "quick", "saved")
+    __slots__ = ("_pull", "_rebuild", "_watched", "operation", "saved")
 
     operation: Operation
-    quick: bool  # whether `grad` takes one cotangent and gives one per input, with nothing around it
     saved: Sequence[Any]  # the inputs, and behind them what `grad` keeps, until the node has them
-    _pull: Any
+    _pull: Pullback
     _rebuild: Rebuild | None
     _watched: Sequence[tuple[Any, int]]
 
     def take(self, pull: Pullback, given: Sequence[Any], inputs: Sequence[Any]) -> None:
         """Take the tensors out of a pullback; `inputs` stand for those that the body was given."""
-        self._pull = pull
-        self._rebuild, self._watched, self.quick = None, (), False
-        met = list(given)
-        if type(pull) is CallPullback:
-            call = pull.call
-            rebuild = self._rebuild = _taken(pull.grad, met, call.rule)
-            if rebuild is not None:
-                self.quick = call.flat and call.output_tree is None
-                pull.grad = None  # type: ignore[assignment]
-            pull.tensors = call.tensors = ()
-        elif hasattr(pull, "rebind"):
-            pull.rebind(())
+        self._rebuild, self._watched = None, ()
+        met, grad = list(given), pull.grad
+        if grad is not None:
+            self._rebuild = _Taker(met, self.operation.plan.rule.function).function(grad)
+        self._pull = pull.made_of((), grad if self._rebuild is None else None)
         self.saved = [*inputs, *met[len(given) :]]
 
     def watch(self, outputs: list[Any]) -> None:
         """Watch the outputs that somebody else keeps too: an object of the user's, or the program itself."""
         for i in range(len(outputs)):
             output = outputs[i]
-            # Three know it here: the list, this line and the question. Anybody else keeps it for later.
+            # Nobody else keeps it if the list, the name `output` and the argument of `getrefcount` are all.
             if sys.getrefcount(output) > 3 and not any(output is t for t in self.saved):
                 self._watched = [*self._watched, (output, output._version)]
                 outputs[i] = output.detach()
-                self.quick = False
-
-    def quickly(self, saved: Sequence[Any], cotangent: Any) -> Sequence[Any]:
-        """Run a quick `grad`: what it gives is, nearly always, as it should be."""
-        call = self._pull.call
-        host = call.host
-        grad = self._rebuild(saved)  # type: ignore[misc]
-        returned = host.run(grad, (cotangent,), _NONE, call.rule.where)
-        given = returned if type(returned) is tuple else (returned,)
-        if len(given) == call.count and host.fit(given, saved):
-            return given
-        return contract.settle(returned, call, saved[: call.count], (), grad).inputs
 
     def require(self, variables: Sequence[Any]) -> None:
         """Raise unless the pullback has a place for the gradients of these captured variables."""
         self.refilled(self.saved, 0).require(variables)
 
     def refilled(self, saved: Sequence[Any], count: int) -> Pullback:
-        """Give the pullback with its tensors in place."""
+        """Give the pullback with its tensors in place: a new one, for two threads may go through a graph."""
         if self._watched:
             self._require_unchanged()
         pull = self._pull
-        if type(pull) is CallPullback:  # a new one: two threads may go through a graph at once
-            grad = pull.grad if self._rebuild is None else self._rebuild(saved)
-            return CallPullback(pull.call, saved[:count], grad, pull.spread, pull.outlines)
-        if hasattr(pull, "rebind"):
-            pull.rebind(saved[:count])
-        return pull
+        return pull.made_of(saved[:count], pull.grad if self._rebuild is None else self._rebuild(saved))
 
     @property
-    def keeps_inputs_only(self) -> bool:
+    def reruns(self) -> bool:
         """Tell whether the pullback runs the body again by itself, and keeps nothing that it computed."""
-        return hasattr(self._pull, "rebind")
-
-    def release(self) -> None:
-        """Let go of the tensors again."""
-        if hasattr(self._pull, "rebind"):
-            self._pull.rebind(())
+        return self._pull.reruns
 
     def _require_unchanged(self) -> None:
         for tensor, version in self._watched:
@@ -114,41 +80,10 @@ class Kept:
 # ── closures ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
-_SIMPLE = frozenset((int, float, bool, str, type(None), type, ModuleType))
-
-
-def _taken(grad: Any, saved: list[Any], rule: Rule) -> Rebuild | None:
-    """Take a `grad` apart: quickly if all that its cells hold is tensors and constants."""
-    closure = getattr(grad, "__closure__", None)
-    if closure is None or type(grad) is not FunctionType or getattr(rule.function, "__closure__", None):
-        return _Taker(saved, rule.function).function(grad)
-    recipes: list[Any] = []
-    hollow = False
-    for cell in closure:
-        try:
-            content = cell.cell_contents
-        except ValueError:  # not filled
-            content = None
-        if isinstance(content, _TENSOR):
-            hollow = True
-            for i, known in enumerate(saved):
-                if known is content:
-                    recipes.append(i)
-                    break
-            else:
-                recipes.append(len(saved))
-                saved.append(content)
-        elif type(content) in _SIMPLE:
-            recipes.append(cell)
-        else:
-            return _Taker(saved, rule.function).function(grad)
-    return _Closure(grad, recipes) if hollow else None
-
-
-def parts(grad: Any, inputs: Sequence[Any], rule: Rule) -> tuple[list[Any], list[Any], Rebuild | None]:
+def parts(grad: Any, inputs: Sequence[Any], body: Any) -> tuple[list[Any], list[Any], Rebuild | None]:
     """Take a `grad` apart: its tensors, the inputs first; all else in it; and how to build it again."""
     saved = list(inputs)
-    taker = _Taker(saved, rule.function)
+    taker = _Taker(saved, body)
     rebuild = taker.function(grad)
     return saved, taker.rest, rebuild
 

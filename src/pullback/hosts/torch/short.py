@@ -1,132 +1,91 @@
 """The short way through eager mode, which nearly every call takes.
 
-It is for a call of tensors alone whose body, heard before, captures no tensor, and gives one new floating
-tensor and a `grad` that closes over tensors and constants. The invariants are those of `eager.py` and
-`residuals.py`, kept in two functions instead of many: a Python call costs as much as a small operation.
-Whatever is unusual goes the long way, with what the body has returned.
+It is for a rule that is known to reach no tensor beside those of the call (`closed.py`) and to draw no random
+numbers, whose body gives one new floating tensor and a `grad` that closes over tensors and constants. The
+invariants are those of `eager.py` and `residuals.py`, kept in two functions instead of many: a Python call
+costs as much as a small operation. Whatever is unusual goes the long way, with what the body has returned.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
-from types import BuiltinFunctionType, CellType, FunctionType, ModuleType
+from types import CellType, FunctionType
 from typing import Any
 
 import torch
 
-from pullback import contract
-from pullback.call import Call, CallPullback
-from pullback.hosts.torch import heard, orders, run, surroundings
-from pullback.hosts.torch.nodes import Record, named_nodes
-from pullback.rule import global_names
+from pullback.hosts.torch import orders, run, surroundings
+from pullback.hosts.torch.nodes import named_nodes
 
 _TENSOR, _PARAMETER = torch.Tensor, torch.nn.Parameter
 _FLOATING = frozenset((torch.float16, torch.bfloat16, torch.float32, torch.float64))
 _CONSTANTS = frozenset((int, float, bool, str, type(None)))
-_STEADY = _CONSTANTS | {ModuleType, FunctionType, BuiltinFunctionType, type}
-_OPEN = "what PyTorch's short way needs to know"
 _is_grad_enabled, _autocasting = torch.is_grad_enabled, surroundings.autocasting
+_set_grad_enabled = torch._C._set_grad_enabled
+_takes_one: dict[int, Any] = {}  # the code of `grad`s that take one cotangent, by its id, which it keeps
 
 
-class _Open:
-    """What is known of a rule that may take the short way."""
-
-    __slots__ = ("around", "code", "heard", "record")
-
-    def __init__(self, call: Call, known: heard.Heard) -> None:
-        self.heard = known
-        self.record: Record = node_of(call)
-        self.around = set(map(id, call.rule.function.__closure__ or ()))  # cells that outlive a call
-        self.code: Any = None  # of a `grad` that is known to take one cotangent
-
-
-def apply(call: Call, tensors: Sequence[Any]) -> tuple[list[Any] | None, Any]:
-    """Run a call and record it: its output; or None, and what a body that was run was given and returned."""
-    rule = call.rule
-    known = rule.memo.get(_OPEN)
-    if known is None:
-        listened = heard.of(call)
-        if listened is None:
-            return None, None
-        known = rule.memo[_OPEN] = _Open(call, listened)
-    if not known.heard.quiet:  # it draws random numbers, or reaches tensors
-        return None, None
-    given = list(tensors)
-    moving = False
-    for place, tensor in enumerate(tensors):
-        if tensor.requires_grad:
-            moving = True
-            given[place] = tensor.detach()
-            if place:  # one that stands twice is one for the body too
-                for i in range(place):
-                    if tensors[i] is tensor:
-                        given[place] = given[i]
+def apply(operation: Any, tensors: list[Any]) -> tuple[list[Any] | None, Any]:
+    """Run a call and record it: its output; or None, and what a body that was run has returned, in a box."""
+    rule = operation.plan.rule
+    _set_grad_enabled(False)  # it reaches nothing that somebody differentiates but its arguments
     try:
-        result = rule.body(*given)
+        result = rule.body(*tensors)
     except RuntimeError as error:
         run.explain(error, rule.where)
         raise
+    finally:
+        _set_grad_enabled(True)
     if type(result) is not tuple or len(result) != 2:
-        return None, (given, result)
+        return None, (result,)
     output, grad = result
     if (
         type(output) is not _TENSOR
         or output.dtype not in _FLOATING
         or output.requires_grad
         or type(grad) is not FunctionType
+        or grad.__kwdefaults__ is not None
+        or grad.__closure__ is None
         or _autocasting()
     ):
-        return None, (given, result)
+        return None, (result,)
     code = grad.__code__
-    if code is not known.code:
-        if not contract.takes_one(grad) or not _is_steady(grad):
-            return None, (given, result)
-        known.code = code
-    closure = grad.__closure__
-    if closure is None or grad.__kwdefaults__ is not None:
-        return None, (given, result)
-    count = len(given)
-    met = given.copy()
+    if id(code) not in _takes_one:
+        if not operation.takes_one(grad):
+            return None, (result,)
+        _takes_one[id(code)] = code
+    saved = list(tensors)
     recipe: list[Any] = []
-    holders = 3  # of the output, if nobody keeps it: the pair, a name here, and the question
-    for cell in closure:
+    # Nobody else keeps the output if the pair, the name `output` and the argument of `getrefcount` are all.
+    holders = 3
+    for cell in grad.__closure__:
         try:
             content = cell.cell_contents
         except ValueError:  # not filled yet
-            return None, (given, result)
+            return None, (result,)
         kind = type(content)
         if kind is _TENSOR or kind is _PARAMETER:
-            for place, other in enumerate(met):
+            for place, other in enumerate(saved):
                 if other is content:
                     recipe.append(place)
                     break
             else:
-                if content.requires_grad or id(cell) in known.around:  # captured, or not of this call
-                    return None, (given, result)
-                recipe.append(len(met))
-                met.append(content)
+                recipe.append(len(saved))
+                saved.append(content)
                 if content is output:
-                    holders = 5  # the cell, and the list
+                    holders = 5  # the cell and the list beside them
         elif kind in _CONSTANTS:
             recipe.append(cell)
         else:
-            return None, (given, result)
+            return None, (result,)
     content = other = None
     if sys.getrefcount(output) > holders:
-        return None, (given, result)
-    call.output_tree, call.statics, call.tensors = None, contract.ONE, ()
-    if not moving:
-        return [output], None
-    met[:count] = tensors
-    record = (call, recipe, code, grad.__globals__, grad.__name__, grad.__defaults__)
-    return [known.record([record, met, output], *tensors)], None
-
-
-def _is_steady(grad: Any) -> bool:
-    """Tell whether a `grad` names no globals but code and constants; any other is looked at on every call."""
-    space = grad.__globals__
-    return all(type(space.get(name)) in _STEADY for name in global_names(grad.__code__))
+        return None, (result,)
+    for tensor in tensors:
+        if tensor.requires_grad:
+            record = (operation, recipe, code, grad.__globals__, grad.__name__, grad.__defaults__)
+            return [node_of(rule.name)([record, saved, output], *tensors)], None
+    return [output], None
 
 
 class ShortNode(torch.autograd.Function):
@@ -140,19 +99,22 @@ class ShortNode(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, cotangent: Any) -> Any:
-        call, recipe, code, space, name, defaults = ctx.record
+        operation, recipe, code, space, name, defaults = ctx.record
         saved = ctx.saved_tensors
-        cells = [CellType(saved[part]) if type(part) is int else part for part in recipe]
+        cells = []
+        for part in recipe:
+            cells.append(CellType(saved[part]) if type(part) is int else part)
         grad = FunctionType(code, space, name, defaults, tuple(cells))
+        count = operation.plan.count
         if _is_grad_enabled() or _autocasting():
-            return None, *_unusual(call, saved, grad, cotangent)
+            return None, *_unusual(operation, list(saved[:count]), grad, cotangent)
         try:
             returned = grad(cotangent)
         except RuntimeError as error:
-            run.explain(error, call.rule.where)
+            run.explain(error, operation.where)
             raise
         given = returned if type(returned) is tuple else (returned,)
-        if len(given) == call.count:
+        if len(given) == count:
             for found, like in zip(given, saved):
                 if (
                     type(found) is not _TENSOR
@@ -162,16 +124,15 @@ class ShortNode(torch.autograd.Function):
                     break
             else:
                 return None, *given
-        return None, *contract.settle(returned, call, saved[: call.count], (), grad).inputs
+        return None, *operation.pullback(saved[:count], grad).settled(returned).inputs
 
 
-def _unusual(call: Call, saved: Sequence[Any], grad: Any, cotangent: Any) -> list[Any]:
+def _unusual(operation: Any, inputs: list[Any], grad: Any, cotangent: Any) -> list[Any]:
     """Pull back while somebody records it, or under an autocast that the body did not have."""
-    inputs = list(saved[: call.count])
-    kept = CallPullback(call, inputs, grad, "whole", ())
+    kept = operation.pullback(inputs, grad)
     with surroundings.autocast_as(None):
         if _is_grad_enabled():
-            return orders.again(call, inputs, (), [cotangent], None, kept)
+            return orders.again(operation, inputs, (), [cotangent], None, kept)
         return kept([cotangent]).inputs
 
 

@@ -15,12 +15,11 @@ from typing import Any
 import torch
 from torch.autograd import forward_ad
 
-from pullback.hosts.base import Operation, filled
+from pullback.hosts.base import Operation, filled, fitted
 from pullback.hosts.torch import captures, eager, forward, heard, levels, orders, state, surroundings
 from pullback.hosts.torch.batched import Batched, whole
 from pullback.hosts.torch.nodes import named_nodes
 from pullback.hosts.torch.outputs import apart, mark_rigid
-from pullback.tangent import fitted
 
 
 def apply(operation: Operation, tensors: list[Any]) -> list[Any]:
@@ -51,7 +50,7 @@ def apply(operation: Operation, tensors: list[Any]) -> list[Any]:
             f"{operation.where}: torch.func.{kind.name.lower()} takes no custom gradient"
         )
     with levels.single_level():
-        return list(node_of(operation)(_Level(operation, transform), *tensors))
+        return list(node_of(operation.name)(_Level(operation, transform), *tensors))
 
 
 # ── forward mode ─────────────────────────────────────────────────────────────────────────────────────────

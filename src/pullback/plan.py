@@ -1,0 +1,256 @@
+"""The plan of a call: the call up to the values of its tensors.
+
+The invariant: the tensors of a call are listed once per place where they stand, in the order of the
+signature, whether they came by position, by keyword, by default or inside a structure; and `arguments` gives
+the body exactly what it was called with, such a list put in their places. Python's own calling convention
+thus ends here, and hosts see a flat list. A plan holds no tensor, and is found again when a rule is called in
+the same way.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from pullback import hosts, tree
+from pullback.errors import HostError, NoTensorError
+from pullback.hosts import Role
+from pullback.hosts.base import Host, Tensor
+from pullback.hosts.numpy import HOST as NUMPY
+from pullback.rule import Rule
+
+_CONSTANTS = (int, bool, str, type(None))  # statics that are the same if they are equal
+
+
+@dataclass(frozen=True)
+class Slot:
+    """The place of one argument: its name, its structure, and where its tensors are in the flat list."""
+
+    name: str
+    leaves: tuple[Any, ...]  # the statics; None where a tensor stands
+    tree: tree.Tree | None
+    passed: bool
+    places: tuple[int | None, ...]  # per leaf: its index among the tensors, or None for a static
+
+    @property
+    def has_tensor(self) -> bool:
+        return any(place is not None for place in self.places)
+
+    def filled(self, tensors: Sequence[Any]) -> Any:
+        """Give the argument with these tensors in it."""
+        leaves = [leaf if place is None else tensors[place] for leaf, place in zip(self.leaves, self.places)]
+        return tree.unflatten(self.tree, leaves)
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """A call of a rule without its tensors."""
+
+    rule: Rule
+    host: Host
+    slots: tuple[Slot, ...]
+    keywords: frozenset[str]
+    count: int  # of the tensors
+    flat: bool  # whether the arguments are tensors and nothing else
+    symbolic: bool = False  # a place in a Keras model: there is nothing to run yet
+
+    def arguments(self, tensors: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
+        """Give the arguments of the call with these tensors in the places of its own."""
+        if self.flat:
+            return list(tensors), {}
+        args: list[Any] = []
+        kwargs: dict[str, Any] = {}
+        skipped = False
+        for slot in self.slots:
+            if not slot.passed and not slot.has_tensor:
+                skipped = True  # the body has the default itself
+            elif skipped or slot.name in self.keywords:
+                kwargs[slot.name] = slot.filled(tensors)
+            else:
+                args.append(slot.filled(tensors))
+        return args, kwargs
+
+    def named(self, tensors: Sequence[Any]) -> dict[str, Any]:
+        """Give all arguments by their names."""
+        return {slot.name: slot.filled(tensors) for slot in self.slots}
+
+    @property
+    def where(self) -> str:
+        return self.rule.where
+
+    @property
+    def names(self) -> list[str]:
+        """Name the argument that each tensor stands in."""
+        return [slot.name for slot in self.slots for place in slot.places if place is not None]
+
+    @property
+    def moving(self) -> list[Slot]:
+        """List the arguments that are or hold tensors."""
+        return [slot for slot in self.slots if slot.has_tensor]
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """Name the statics, for what is remembered of such calls."""
+        return tuple(_hashable(leaf) for slot in self.slots for leaf in slot.leaves)
+
+
+def plan(rule: Rule, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Plan, list[Tensor]]:
+    """Give the plan of a call, and its tensors."""
+    values = (*args, *kwargs.values()) if kwargs else args
+    form: Any = tuple(map(type, values))
+    if kwargs:
+        form = (form, *kwargs)
+    known = rule.plans.get(form)
+    if known is not None:
+        made, places, statics = known
+        tensors = list(map(values.__getitem__, places))
+        if made.host.plain(tensors) and (not statics or all(values[i] == static for i, static in statics)):
+            return made, tensors
+    made, tensors = _made(rule, args, kwargs)
+    _remember(form, made, args, kwargs)
+    return made, tensors
+
+
+def _remember(form: Any, made: Plan, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """Let calls of the same types find a plan again, if its arguments are tensors and plain statics."""
+    passed = [slot for slot in made.slots if slot.passed]
+    if made.symbolic or any(slot.tree is not None or slot.has_tensor > slot.passed for slot in made.slots):
+        return
+    keywords = list(kwargs)
+    places: list[int] = []
+    statics: list[tuple[int, Any]] = []
+    for i, slot in enumerate(passed):
+        place = i if i < len(args) else len(args) + keywords.index(slot.name)
+        if slot.has_tensor:
+            places.append(place)
+        elif type(slot.leaves[0]) in _CONSTANTS:
+            statics.append((place, slot.leaves[0]))
+        else:
+            return
+    made.rule.plans[form] = made, tuple(places), tuple(statics)
+
+
+def _made(rule: Rule, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Plan, list[Tensor]]:
+    """Bind the arguments to the signature, and find the tensors in them."""
+    found, keywords = _bound(rule, args, kwargs)
+    leaves = [leaf for argument in found for leaf in argument.leaves]
+    roles = [hosts.role(type(leaf)) for leaf in leaves]
+    if Role.SYMBOL in roles:
+        return Plan(rule, NUMPY, (), frozenset(), 0, False, symbolic=True), []
+    host, wanted = _host(rule, found, roles)
+    tensors: list[Tensor] = []
+    slots: list[Slot] = []
+    kinds = iter(roles)
+    for argument in found:
+        places: list[int | None] = []
+        statics: list[Any] = []
+        for leaf in argument.leaves:
+            role = next(kinds)
+            own = role is host or role is wanted
+            places.append(len(tensors) if own else None)
+            statics.append(None if own else leaf)  # the body gets the tensor: the leaf is not kept
+            if own:
+                tensors.append(host.tensor(leaf, where=rule.where, argument=argument.name))
+        slots.append(Slot(argument.name, tuple(statics), argument.tree, argument.passed, tuple(places)))
+    return Plan(rule, host, tuple(slots), keywords, len(tensors), _is_flat(slots, keywords)), tensors
+
+
+def _is_flat(slots: Sequence[Slot], keywords: frozenset[str]) -> bool:
+    """Tell whether a body can be called with the tensors alone, by position."""
+    count = sum(slot.passed for slot in slots)
+    return all(
+        slot.tree is None and slot.passed and slot.has_tensor and slot.name not in keywords
+        if i < count
+        else not slot.has_tensor
+        for i, slot in enumerate(slots)
+    )
+
+
+class _Argument:
+    """An argument of a call, taken apart."""
+
+    __slots__ = ("leaves", "name", "passed", "tree")
+
+    def __init__(self, name: str, value: Any, passed: bool) -> None:
+        self.name = name
+        self.passed = passed
+        self.leaves: list[Any] = [value]
+        self.tree: tree.Tree | None = None
+        if tree.is_container(value) and not (name == "self" and _leaves_self(value)):
+            leaves, structure = tree.flatten(value)
+            if any(hosts.role(type(leaf)) not in (Role.STATIC, Role.NUMBER) for leaf in leaves):
+                self.leaves, self.tree = leaves, structure
+            # else a shape, a list of axes: a static as a whole
+
+
+def _leaves_self(value: Any) -> bool:
+    """Tell whether what a method reaches through `self` counts as captured on the host of such objects."""
+    return bool(getattr(hosts.opener(value), "leaves_self", False))
+
+
+def _bound(
+    rule: Rule, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[list[_Argument], frozenset[str]]:
+    """List the arguments in the order of the signature, and name those that go by keyword."""
+    try:
+        bound = rule.signature.bind(*args, **kwargs)
+    except TypeError as error:  # Python's own sentence, with the name of the function put before it
+        raise TypeError(f"{rule.where}: {error}") from None
+    passed = set(bound.arguments)
+    bound.apply_defaults()
+    positional: list[_Argument] = []
+    keyword: list[_Argument] = []
+    for name, value in bound.arguments.items():
+        kind = rule.signature.parameters[name].kind
+        if kind is inspect.Parameter.VAR_POSITIONAL:
+            positional += [_Argument(f"{name}[{i}]", part, True) for i, part in enumerate(value)]
+        elif kind is inspect.Parameter.VAR_KEYWORD:
+            keyword += [_Argument(key, part, True) for key, part in value.items()]
+        else:
+            group = keyword if kind is inspect.Parameter.KEYWORD_ONLY else positional
+            group.append(_Argument(name, value, name in passed))
+    return positional + keyword, frozenset(argument.name for argument in keyword)
+
+
+def _host(rule: Rule, found: Sequence[_Argument], roles: Sequence[Host | Role]) -> tuple[Host, Role]:
+    """Find the host of a call, and what beside its own tensors is a tensor there."""
+    owners = [argument.name for argument in found for _ in argument.leaves]
+    owned = [(role, owner) for role, owner in zip(roles, owners) if not isinstance(role, Role)]
+    if not owned:
+        wanted = Role.ARRAY if Role.ARRAY in roles else Role.NUMBER
+        if wanted not in roles:
+            _refuse_no_tensor(rule, found)
+        return hosts.default(rule.function), wanted
+    host, owner = owned[0]
+    for other, name in owned:
+        if other is not host:
+            raise HostError.about(
+                rule.where,
+                found=f"`{owner}` is a {host.name} tensor and `{name}` a {other.name} tensor",
+                expected="tensors of one framework in one call",
+                fix="convert one of them first",
+            )
+    return host, Role.ARRAY
+
+
+def _refuse_no_tensor(rule: Rule, found: Sequence[_Argument]) -> NoReturn:
+    """Say that nothing in a call can be differentiated."""
+    listed = ", ".join(f"{a.name}={type(a.leaves[0]).__name__}" for a in found if a.leaves)
+    numbers = [a.name for a in found if a.leaves and type(a.leaves[0]) is int]
+    raise NoTensorError.about(
+        rule.where,
+        found=f"no argument is a tensor ({listed or 'no arguments'})",
+        expected="at least one tensor, variable, NumPy array or float",
+        why="ints, strings, callables and None are statics: there is nothing to differentiate",
+        fix=f"write {numbers[0]} as a float or a tensor" if numbers else "pass a tensor",
+    )
+
+
+def _hashable(static: Any) -> Any:
+    try:
+        hash(static)
+    except TypeError:
+        return repr(static)
+    return static
