@@ -105,7 +105,7 @@ def plan(rule: Rule, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Pla
     known = rule.plans.get(form)
     if known is not None:
         made, places, statics = known
-        tensors = list(map(values.__getitem__, places))
+        tensors = list(values) if places is None else [values[place] for place in places]
         if made.host.plain(tensors) and (not statics or all(values[i] == static for i, static in statics)):
             return made, tensors
     made, tensors = _made(rule, args, kwargs)
@@ -129,7 +129,8 @@ def _remember(form: Any, made: Plan, args: tuple[Any, ...], kwargs: dict[str, An
             statics.append((place, slot.leaves[0]))
         else:
             return
-    made.rule.plans[form] = made, tuple(places), tuple(statics)
+    as_given = places == list(range(len(args) + len(kwargs)))
+    made.rule.plans[form] = made, None if as_given else places, statics
 
 
 def _made(rule: Rule, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Plan, list[Tensor]]:
