@@ -20,14 +20,13 @@ from pullback.hosts import models  # noqa: F401  registered with Keras there
 from pullback.replace import finite
 from pullback.replace.argmax import argmax_one_hot
 from pullback.replace.clip import clip_gradient
-from pullback.replace.function import plain_name
 from pullback.replace.loss import loss_rule, weighted_whole
 from pullback.replace.reverse import reverse_gradient
 from pullback.replace.scale import scale_gradient
 from pullback.replace.steps import heaviside, round, sign
 from pullback.replace.stop import forbid_gradient, stop_gradient
 from pullback.replace.with_gradient import with_gradient
-from pullback.rule import Rule, name_of
+from pullback.rule import Rule, name_of, plain_name
 
 for _function in (
     scale_gradient,

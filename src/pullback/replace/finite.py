@@ -10,7 +10,7 @@ from pullback import hosts
 from pullback.define import custom_gradient
 from pullback.example import example
 from pullback.hosts.base import Function
-from pullback.replace.option import forward_refused
+from pullback.options import forward_refused
 
 
 class Counter:

@@ -12,7 +12,7 @@ from typing import Any
 
 from pullback import contract, tree
 from pullback.call import Call
-from pullback.hosts.base import Cotangents, Derived, Pullback, Tensor, filled
+from pullback.hosts.base import Cotangents, Derived, Function, Pullback, Tensor, filled
 
 Pull = Callable[["Graft", Sequence[Tensor], Sequence[Tensor]], list[Any]]
 
@@ -82,3 +82,15 @@ def values_of(call: Call) -> list[Tensor]:
     leaves, call.output_tree = tree.flatten(outputs)
     call.statics, flat = contract.tensor_outputs(leaves, host, rule, call.tensors)
     return flat
+
+
+def made_of(function: Function, *parts: Any) -> Function:
+    """Tell what a function calls, so that a model it becomes part of knows the weights in it."""
+    function.parts = parts  # type: ignore[attr-defined]
+    return function
+
+
+def without_pushforward(function: Function) -> Function:
+    """Take the decorator for a pushforward away where forward mode is derived from another function."""
+    del function.pushforward  # type: ignore[attr-defined]
+    return function

@@ -23,8 +23,8 @@ from pullback.errors import (
 )
 from pullback.hosts import Role
 from pullback.hosts.base import Function, Host, Tensor, show_shape
-from pullback.replace.function import plain_name, require_functions, where_of
-from pullback.rule import Rule, name_of, source_of
+from pullback.options import require_functions
+from pullback.rule import Rule, name_of, plain_name, source_of, where_of
 
 
 def loss(

@@ -10,9 +10,9 @@ from pullback.call import Call
 from pullback.define import function_of
 from pullback.errors import SurrogateError
 from pullback.hosts.base import Function, Host, Tensor, show_shape
-from pullback.replace.function import made_of, require_functions, rule_of, without_pushforward
-from pullback.replace.graft import Graft, values_of
-from pullback.rule import Intent, name_of
+from pullback.options import require_functions
+from pullback.replace.graft import Graft, made_of, values_of, without_pushforward
+from pullback.rule import Intent, name_of, rule_of
 
 
 def surrogate(f: Function, like: Function) -> Function:
