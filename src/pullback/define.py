@@ -141,7 +141,7 @@ def function_of(rule: Rule, apply: Callable[[Call], list[Any]] | None = None) ->
             listen(function, args, kwargs)
         call = Call(function.rule, args, kwargs)  # type: ignore[attr-defined]
         if call.symbolic:
-            from pullback.keras import place
+            from pullback.keras.layer import place
 
             return place(function, args, kwargs)
         if apply is not None:

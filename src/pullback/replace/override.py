@@ -16,9 +16,10 @@ import numpy as np
 from pullback import contract, hosts, tree
 from pullback.call import Call
 from pullback.errors import OverrideError
+from pullback.hosts import overrides
 from pullback.hosts.base import Cotangents, Derived, Function, Host, Pullback, Tensor, filled
-from pullback.hosts.layers import is_layer
-from pullback.replace.with_gradient import pulled
+from pullback.hosts.keras import is_layer
+from pullback.replace.with_gradient import pulled, with_gradient
 from pullback.rule import Intent, Rule, name_of, source_of
 
 
@@ -72,12 +73,20 @@ def override(target: Any, gradients: Mapping[Any, Function] | None = None) -> An
                 fix="def guided(dy, x):\n    return …",
             )
     host = _host(None if gradients is None else target, chosen)
-    make = functools.partial(Place, host)
+    given = overrides.Gradients(chosen, functools.partial(Place, host), _overridden, require_places)
     if is_layer(target):
-        from pullback.hosts.models import overridden
+        from pullback.hosts.keras.model import overridden
 
-        return overridden(target, chosen, host, make, require_places)
-    return host.override(None if gradients is None else target, chosen, make, require_places)
+        return overridden(target, given, host)
+    return host.override(None if gradients is None else target, given)
+
+
+overrides.Override.again = override
+
+
+def _overridden(function: Function, gradient: Function) -> Function:
+    """Give a function that runs a layer or module another gradient."""
+    return with_gradient(function, gradient, differs=f"overridden by {name_of(gradient)}")
 
 
 def _host(target: Any, gradients: Mapping[Any, Function]) -> Host:
@@ -134,6 +143,12 @@ class Place(Derived):
             outputs = [self._stand_in(output) for output in outputs]  # asked whether the gradient is linear
         return outputs, PlacePullback(self, tensors, outputs)
 
+    def pulled(
+        self, inputs: Sequence[Tensor], cotangents: Sequence[Tensor], output: Function
+    ) -> list[Tensor | None]:
+        """Run the user's gradient; give one cotangent, or None, per input."""
+        return pulled(self.gradient, self.call, inputs, cotangents, output)
+
     def _stand_in(self, output: Tensor) -> Tensor:
         """Make a value of an output's shape: the operation itself cannot be run again on other inputs."""
         shape = [3 if length is None else length for length in self.host.spec(output).shape or (3,)]
@@ -168,8 +183,7 @@ class PlacePullback:
         def output() -> Any:
             return place.call.result(self.outputs)
 
-        given = filled(self, cotangents)
-        return Cotangents(pulled(place.gradient, place.call, self.inputs, given, output), [])
+        return Cotangents(place.pulled(self.inputs, filled(self, cotangents), output), [])
 
 
 def require_places(replaced: Mapping[str, int], seen: Sequence[str], where: str) -> None:

@@ -6,7 +6,7 @@ single tensors.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -15,6 +15,8 @@ from torch.autograd import forward_ad
 from pullback.errors import UnsupportedInputError
 from pullback.hosts import refusals
 from pullback.hosts.base import Foreign, Kind, Met, Opener, Operation, Spec, summed_axes
+from pullback.hosts.keras import is_weight
+from pullback.hosts.overrides import Gradients
 from pullback.hosts.torch import arrays, callback, eager, levels, modules, transforms
 from pullback.hosts.torch.run import run
 
@@ -31,11 +33,7 @@ class TorchHost:
     arrays = arrays
 
     def owns(self, kind: type) -> bool:
-        if issubclass(kind, torch.Tensor):
-            return True
-        return hasattr(kind, "__torch_function__") and any(
-            b.__module__.startswith("keras.") for b in kind.__mro__
-        )
+        return issubclass(kind, torch.Tensor) or (is_weight(kind) and hasattr(kind, "__torch_function__"))
 
     def opener(self, value: Any) -> Opener | None:
         return modules.opened if isinstance(value, torch.nn.Module) else None
@@ -155,16 +153,10 @@ class TorchHost:
     def idle(self, tensors: Sequence[Any]) -> bool:
         return self.bypassed is None and not torch.compiler.is_compiling() and callback.is_plain(tensors)
 
-    def override(
-        self,
-        function: Any,
-        gradients: Mapping[Any, Any],
-        make: Callable[..., Any],
-        check: Callable[..., None],
-    ) -> Any:
+    def override(self, function: Any, gradients: Gradients) -> Any:
         from pullback.hosts.torch.override import override
 
-        return override(function, gradients, make, check)
+        return override(function, gradients)
 
 
 HOST = TorchHost()

@@ -19,11 +19,10 @@ from torch.fx.node import base_types
 from torch.utils._pytree import SUPPORTED_NODES, register_pytree_node
 
 from pullback.errors import HostError, PullbackError
-from pullback.hosts.reading import modules_of
+from pullback.hosts.reading import Counter, modules_of
 from pullback.hosts.torch.export import exporting
 from pullback.hosts.torch.reached import Reached
 from pullback.hosts.torch.twins import Twins
-from pullback.replace.finite import Counter
 from pullback.rule import Rule
 
 _mark = getattr(torch._dynamo, "nonstrict_trace", torch._dynamo.allow_in_graph)

@@ -18,7 +18,7 @@ import torch
 from torch.autograd import forward_ad
 
 from pullback.hosts.base import Met
-from pullback.hosts.layers import is_layer
+from pullback.hosts.keras import is_layer
 from pullback.hosts.torch import HOST
 from pullback.view import arguments
 from pullback.view.adapter import Adapter, How, Run, Vjp, itself
