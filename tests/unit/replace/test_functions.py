@@ -155,13 +155,13 @@ def test_values_with_other_gradients_are_saved_with_a_keras_model(tmp_path):
 
 
 @keras.saving.register_keras_serializable(package="tests_of_replacements")
-def tripled(dy):
+def thrice(dy):
     return 3 * dy
 
 
 def test_a_saved_model_keeps_functions_and_pairs_among_the_arguments(tmp_path):
     inputs = keras.Input((3,))
-    outputs = pb.map_gradient(pb.clip_gradient(inputs, value=(-1.0, 2.0)), tripled)
+    outputs = pb.map_gradient(pb.clip_gradient(inputs, value=(-1.0, 2.0)), thrice)
     keras.Model(inputs, outputs).save(tmp_path / "m.keras")
     loaded = keras.models.load_model(tmp_path / "m.keras")
     x = tf.ones([1, 3])

@@ -18,6 +18,7 @@ import numpy as np
 from pullback.hosts import refusals
 from pullback.hosts.base import Foreign, Kind, Met, Opener, Operation, Spec, summed_axes
 from pullback.hosts.jax import arrays, callback
+from pullback.hosts.jax import transforms as _transforms  # noqa: F401  JAX is told there what becomes of `pushed`
 from pullback.hosts.jax.apply import apply
 from pullback.hosts.jax.run import run
 from pullback.hosts.keras import is_weight

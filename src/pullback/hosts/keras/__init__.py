@@ -33,11 +33,9 @@ def names_layer(kind: Any) -> bool:
     keras = _keras()
     if keras is None:
         return False
-    return hasattr(keras.layers, kind) if isinstance(kind, str) else _is_class(kind, keras.layers.Layer)
-
-
-def _is_class(kind: Any, base: type) -> bool:
-    return isinstance(kind, type) and issubclass(kind, base)
+    if isinstance(kind, str):
+        return hasattr(keras.layers, kind)
+    return isinstance(kind, type) and issubclass(kind, keras.layers.Layer)
 
 
 def is_weight(kind: type) -> bool:

@@ -10,14 +10,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
-from torch.autograd import forward_ad
 
 from pullback.errors import UnsupportedInputError
 from pullback.hosts import refusals
 from pullback.hosts.base import Foreign, Kind, Met, Opener, Operation, Spec, summed_axes
 from pullback.hosts.keras import is_weight
 from pullback.hosts.overrides import Gradients
-from pullback.hosts.torch import arrays, callback, eager, levels, modules, transforms
+from pullback.hosts.torch import arrays, callback, eager, modules, private, transforms
 from pullback.hosts.torch.run import run
 
 # What every call looks at, several times.
@@ -137,7 +136,7 @@ class TorchHost:
         if self.bypassed is not None:
             self.bypassed.append(Met(operation.name, operation.intent))
             return operation.forward(tensors)[0]
-        if levels.transforming() or forward_ad._current_level >= 0:
+        if private.transforming() or private.level() >= 0:
             return transforms.handed(operation, tensors)
         return eager.apply(operation, tensors)
 
@@ -154,7 +153,7 @@ class TorchHost:
         return self.bypassed is None and not torch.compiler.is_compiling() and callback.is_plain(tensors)
 
     def override(self, function: Any, gradients: Gradients) -> Any:
-        from pullback.hosts.torch.override import override
+        from pullback.hosts.torch.model import override
 
         return override(function, gradients)
 

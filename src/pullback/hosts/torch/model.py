@@ -13,14 +13,22 @@ from typing import Any
 import torch
 
 from pullback.errors import OverrideError
-from pullback.hosts.keras import called_as
+from pullback.hosts.keras import called_as, is_layer
 from pullback.hosts.overrides import Gradients, Override, Seen, class_of, seen_as
 from pullback.hosts.torch.kinds import word
 from pullback.hosts.torch.override import Overridden, Overriding, asking
 
-__all__ = ["inside", "overridden", "word"]
+__all__ = ["inside", "override", "word"]
 
 _OWN = ("_compiled_call_impl",)
+
+
+def override(function: Any, gradients: Gradients) -> Any:
+    """Give a function again, or a context where there is none, with other gradients by kind."""
+    overriding = functools.partial(Overriding, gradients, strict=function is None)
+    if isinstance(function, torch.nn.Module) and not is_layer(function):
+        return _overridden(function, gradients, overriding)
+    return overriding() if function is None else Overridden(function, overriding)
 
 
 class OverriddenModule(Seen):
@@ -40,7 +48,7 @@ class Forward(Overridden):
         return asking(context, forward)(function, *args, **kwargs)
 
 
-def overridden(module: torch.nn.Module, gradients: Gradients, overriding: Callable[[], Overriding]) -> Any:
+def _overridden(module: torch.nn.Module, gradients: Gradients, overriding: Callable[[], Overriding]) -> Any:
     """Give a module again, with other gradients by kind."""
     if "forward" in vars(module):
         raise OverrideError.about(

@@ -25,16 +25,6 @@ from pullback.hosts.reading import Whole, being_read, read
 from pullback.hosts.torch import kinds
 
 
-def override(function: Any, gradients: Gradients) -> Any:
-    """Give a function again, or a context where there is none, with other gradients by kind."""
-    overriding = functools.partial(Overriding, gradients, strict=function is None)
-    if isinstance(function, torch.nn.Module) and not is_layer(function):
-        from pullback.hosts.torch.model import overridden
-
-        return overridden(function, gradients, overriding)
-    return overriding() if function is None else Overridden(function, overriding)
-
-
 class Overriding(TorchFunctionMode):
     """A context in which operations and modules have other gradients."""
 
