@@ -78,8 +78,7 @@ PRIVATE = {
     "jax": "",  # none is needed
     "keras": "hosts/jax/model.py",
 }
-# These still have names of their own.
-PRIVATE_ELSEWHERE = {"record/torch/leaves.py", "view/torch/adapter.py", "view/torch/bypass.py"}
+PRIVATE_ELSEWHERE = {"record/torch/leaves.py", "view/torch/bypass.py"}  # still to be emptied
 
 
 def is_private(name: str) -> bool:

@@ -259,11 +259,11 @@ def _refuse_first_order_only(gradients: Sequence[Any]) -> None:
 def _leaving() -> Iterator[list[str]]:
     """Watch for tensors that become NumPy arrays, in the pullbacks too, where no mode of PyTorch reaches."""
     left: list[str] = []
-    kept = torch.Tensor.__array__
+    native, kept = torch.Tensor.numpy, torch.Tensor.__array__
 
     def numpy(self: Any, *args: Any, **kwargs: Any) -> Any:
         left.append("numpy")
-        return torch._C.TensorBase.numpy(self, *args, **kwargs)
+        return native(self, *args, **kwargs)
 
     def array(self: Any, *args: Any, **kwargs: Any) -> Any:
         left.append("__array__")
