@@ -9,6 +9,7 @@ from typing import Any
 from pullback import contract, outputs, takes, tangent
 from pullback.hosts.base import Cotangents, Operation, Pullback, Tensor
 from pullback.plan import Plan
+from pullback.second import Second
 
 _NONE: dict[str, Any] = {}
 
@@ -85,8 +86,6 @@ class Application:
         return (extra, *self.plan.key)
 
     def second(self, count: int, variables: Sequence[Any] = ()) -> Operation:
-        from pullback.second import Second
-
         return Second(self, count, variables)
 
 

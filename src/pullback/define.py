@@ -140,7 +140,7 @@ def function_of(rule: Rule, apply: Callable[[Plan, list[Tensor]], Any] | None = 
             listen(function, args, kwargs)
         made, tensors = plan(function.rule, args, kwargs)  # type: ignore[attr-defined]
         if made.symbolic:
-            from pullback.keras import place
+            from pullback.keras.layer import place
 
             return place(function, args, kwargs)
         if apply is not None:

@@ -28,8 +28,7 @@ from pullback.errors import (
 )
 from pullback.hosts import Role
 from pullback.hosts.base import Host, broadcast_axes, show_shape
-from pullback.replace.function import signature_of
-from pullback.rule import Rule, at, name_of, source_of
+from pullback.rule import Rule, at, name_of, signature_of, source_of
 
 Function = Callable[..., Any]
 

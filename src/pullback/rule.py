@@ -9,7 +9,9 @@ from __future__ import annotations
 import dis
 import functools
 import inspect
+import keyword
 import os
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from types import CodeType
@@ -37,6 +39,7 @@ class Intent:
 
 
 EXACT = Intent()
+_ANY = inspect.signature(lambda *args, **kwargs: None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,6 +136,30 @@ def source_of(function: Any) -> str:
     if code is None or "__autograph_generated_file" in code.co_filename:
         return ""
     return f"{os.path.basename(code.co_filename)}:{code.co_firstlineno}"
+
+
+def rule_of(f: Any, intent: Intent) -> Rule:
+    """Describe any callable: a function, a compiled one, a layer, a function of a loaded model."""
+    return Rule(body=f, name=name_of(f), signature=signature_of(f), intent=intent, source=source_of(f))
+
+
+def where_of(f: Any) -> str:
+    """Name a function and its source line."""
+    return at(name_of(f), source_of(filled_in(f)))
+
+
+def plain_name(f: Any) -> str:
+    """Name a callable by a word: what a framework takes for a name. `<lambda>` becomes `lambda_`."""
+    word = re.sub(r"\W+", "", name_of(f))
+    return f"{word}_" if keyword.iskeyword(word) or not word else word
+
+
+def signature_of(f: Any) -> inspect.Signature:
+    """Give the signature of a callable; any arguments where it has none to show."""
+    try:
+        return inspect.signature(f)
+    except (TypeError, ValueError):  # a builtin, or a restored function
+        return _ANY
 
 
 @functools.lru_cache(maxsize=4096)

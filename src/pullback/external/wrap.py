@@ -14,10 +14,9 @@ from pullback.external import buffers
 from pullback.external.differences import SCHEMES, Scheme
 from pullback.external.function import External, Options
 from pullback.external.task import Function
+from pullback.options import require_number, require_word
 from pullback.plan import plan
-from pullback.replace.function import signature_of
-from pullback.replace.option import require_number, require_word
-from pullback.rule import Rule, at, name_of, source_of
+from pullback.rule import Rule, at, name_of, signature_of, source_of
 
 
 def external(

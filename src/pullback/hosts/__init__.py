@@ -18,6 +18,7 @@ import numpy as np
 
 from pullback.errors import HostError
 from pullback.hosts.base import Host, Opener
+from pullback.hosts.keras import is_symbol
 from pullback.hosts.numpy import HOST as NUMPY
 from pullback.rule import Rule, reach
 
@@ -73,7 +74,7 @@ role = _roles.__getitem__  # tells which host owns values of a type, or what els
 def _find(kind: type) -> Host | Role:
     if issubclass(kind, (np.ndarray, np.floating, np.complexfloating)):
         return Role.ARRAY
-    if kind.__name__ == "KerasTensor" and kind.__module__.startswith("keras."):
+    if is_symbol(kind):
         return Role.SYMBOL
     for base in kind.__mro__:
         root = base.__module__.partition(".")[0]

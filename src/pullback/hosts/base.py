@@ -9,10 +9,11 @@ from __future__ import annotations
 import contextlib
 import itertools
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Literal, NamedTuple, Protocol
 
 from pullback.errors import CotangentShapeError
+from pullback.hosts.overrides import Gradients
 from pullback.rule import Intent
 
 Tensor = Any
@@ -343,11 +344,8 @@ class Host(Protocol):
     @property
     def arrays(self) -> Arrays: ...
 
-    def override(self, function: Any, gradients: Mapping[Any, Any], make: Function, check: Function) -> Any:
-        """Give a function again, or a context where there is none, with other gradients by kind.
-
-        `make` gives the operation of one place; `check` judges how many were found.
-        """
+    def override(self, function: Any, gradients: Gradients) -> Any:
+        """Give a function again, or a context where there is none, with other gradients by kind."""
 
     @property
     def name(self) -> str: ...

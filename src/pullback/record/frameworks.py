@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from pullback import hosts
+from pullback.hosts.keras import is_weight
 from pullback.record import jax, tensorflow, torch
 from pullback.record.place import inner
 from pullback.record.sample import Placeholder, Sample, Spec
@@ -29,9 +30,7 @@ def _owner(leaf: Any) -> ModuleType | None:
 
 def _tensor(leaf: Any) -> Any:
     """Give the tensor inside a variable of Keras, whose backend may be any."""
-    if type(leaf).__module__.startswith("keras") and hasattr(leaf, "assign") and hasattr(leaf, "value"):
-        return leaf.value
-    return leaf
+    return leaf.value if is_weight(type(leaf)) else leaf
 
 
 def freeze(leaf: Any) -> Any:

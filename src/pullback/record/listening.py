@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from pullback import define
+from pullback.hosts.keras import is_symbol
 from pullback.record.frameworks import FRAMEWORKS
 from pullback.record.imports import when_imported
 from pullback.record.place import Source, place_of
@@ -29,7 +30,7 @@ def recording(recorder: Recorder) -> Iterator[Recorder]:
         recorder.made(lambda: Source.of(function), lambda: own_rule(function))
 
     def own_called(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        if not any(type(leaf).__name__ == "KerasTensor" for leaf in (*args, *kwargs.values())):
+        if not any(is_symbol(type(leaf)) for leaf in (*args, *kwargs.values())):
             recorder.called(lambda: Source.of(function), lambda: (args, kwargs), lambda: own_rule(function))
 
     def order(name: str, listen: Callable[[Any], Callable[[], None]]) -> Callable[[], None]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from pullback import hosts
 from pullback.example import example
-from pullback.replace.option import require_axis, require_number, require_word
+from pullback.options import require_axis, require_number, require_word
 from pullback.replace.surrogate import surrogate
 
 _LIKE = ("softmax", "straight_through")

@@ -18,7 +18,7 @@ from pullback.define import custom_gradient
 from pullback.errors import OptionError
 from pullback.example import example
 from pullback.hosts.base import Arrays
-from pullback.replace.option import forward_refused, require_number, require_word
+from pullback.options import forward_refused, require_number, require_word
 
 _KEEP = {"tensor": None, "example": 0, "unit": -1}  # the axis along which norms are taken one by one
 _SMALLEST = 1e-3  # a weight that is zero may still move

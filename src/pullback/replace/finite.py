@@ -9,15 +9,8 @@ import numpy as np
 from pullback import hosts
 from pullback.define import custom_gradient
 from pullback.example import example
-from pullback.hosts.base import Function
-from pullback.replace.option import forward_refused
-
-
-class Counter:
-    """Hold a variable that is written to, and not read: to a rule it is a static."""
-
-    def __init__(self, variable: Any) -> None:
-        self.variable = variable
+from pullback.hosts.reading import Counter
+from pullback.options import forward_refused
 
 
 @custom_gradient(differs="NaN and infinities in the gradient are set to zero")
@@ -36,9 +29,6 @@ def _finite(x: Any, counter: Counter | None, label: str) -> Any:
 @_finite.pushforward  # type: ignore[attr-defined,untyped-decorator]
 def _refuse(*_: Any, **__: Any) -> Any:
     raise forward_refused("finite_gradient")
-
-
-rule_function: Function = _finite
 
 
 @example(np.array([0.7, -1.3, 2.1]))
@@ -61,7 +51,7 @@ def finite_gradient(x: Any, *, counter: Any = None, label: str = "") -> Any:
 
     Do not use it to hide a gradient that is always NaN: give the function that makes it a stable gradient.
     """
-    return rule_function(x, None if counter is None else Counter(counter), label)
+    return _finite(x, None if counter is None else Counter(counter), label)
 
 
 finite_gradient.rule = _finite.rule  # type: ignore[attr-defined]

@@ -12,7 +12,7 @@ from typing import Any
 
 from pullback import outputs
 from pullback.application import Application
-from pullback.hosts.base import Cotangents, Derived, Pullback, Tensor, filled
+from pullback.hosts.base import Cotangents, Derived, Function, Pullback, Tensor, filled
 from pullback.outputs import Outputs
 from pullback.plan import Plan
 
@@ -85,3 +85,15 @@ def values_of(plan: Plan, tensors: Sequence[Tensor]) -> tuple[Outputs, list[Tens
     host, rule = plan.host, plan.rule
     args, kwargs = plan.arguments([host.arrays.stop(x) if host.differentiable(x) else x for x in tensors])
     return outputs.of_values(host.run(rule.body, args, kwargs, rule.where), rule, host, tensors)
+
+
+def made_of(function: Function, *parts: Any) -> Function:
+    """Tell what a function calls, so that a model it becomes part of knows the weights in it."""
+    function.parts = parts  # type: ignore[attr-defined]
+    return function
+
+
+def without_pushforward(function: Function) -> Function:
+    """Take the decorator for a pushforward away where forward mode is derived from another function."""
+    del function.pushforward  # type: ignore[attr-defined]
+    return function

@@ -9,7 +9,7 @@ import numpy as np
 from pullback import hosts
 from pullback.define import custom_gradient
 from pullback.example import example
-from pullback.replace.option import require_factor
+from pullback.options import require_factor
 
 
 def scaled(x: Any, factor: Any) -> Any:

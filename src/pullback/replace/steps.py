@@ -13,7 +13,7 @@ from pullback import hosts
 from pullback.define import custom_gradient
 from pullback.example import example
 from pullback.hosts.base import Arrays
-from pullback.replace.option import require_number, require_word
+from pullback.options import require_number, require_word
 from pullback.replace.slopes import SLOPES
 
 

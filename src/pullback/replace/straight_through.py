@@ -7,11 +7,11 @@ from typing import Any
 from pullback.define import function_of
 from pullback.errors import SurrogateError
 from pullback.hosts.base import Function, Tensor
+from pullback.options import require_functions
 from pullback.plan import Plan
-from pullback.replace.function import made_of, require_functions, rule_of, without_pushforward
-from pullback.replace.graft import Graft, values_of
+from pullback.replace.graft import Graft, made_of, values_of, without_pushforward
 from pullback.replace.surrogate import pass_on, require_same
-from pullback.rule import Intent
+from pullback.rule import Intent, rule_of
 
 
 def first_argument(x: Any, *rest: Any, **options: Any) -> Any:

@@ -9,11 +9,11 @@ from pullback import takes, tree
 from pullback.define import function_of
 from pullback.errors import SurrogateError
 from pullback.hosts.base import Function, Tensor, same_shape, show_shape
+from pullback.options import require_functions
 from pullback.outputs import TENSOR, Outputs
 from pullback.plan import Plan
-from pullback.replace.function import made_of, require_functions, rule_of, without_pushforward
-from pullback.replace.graft import Graft, values_of
-from pullback.rule import Intent, name_of
+from pullback.replace.graft import Graft, made_of, values_of, without_pushforward
+from pullback.rule import Intent, name_of, rule_of
 
 
 def surrogate(f: Function, like: Function) -> Function:

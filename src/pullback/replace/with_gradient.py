@@ -13,11 +13,11 @@ from pullback.cotangent import shown
 from pullback.define import function_of, intent_of
 from pullback.errors import GradSignatureError
 from pullback.hosts.base import Function, Tensor
+from pullback.options import require_functions
 from pullback.outputs import Outputs
 from pullback.plan import Plan, plan
-from pullback.replace.function import made_of, require_functions, rule_of, where_of
-from pullback.replace.graft import Graft, values_of
-from pullback.rule import Rule, name_of
+from pullback.replace.graft import Graft, made_of, values_of
+from pullback.rule import Rule, name_of, rule_of, where_of
 
 
 def with_gradient(

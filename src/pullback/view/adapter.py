@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 from pullback import tree
 from pullback.dtypes import is_real_or_complex
 from pullback.errors import NoTensorError
-from pullback.hosts import layers
+from pullback.hosts import keras as layers
 from pullback.hosts.base import Host, Met, Tensor
 from pullback.rule import EXACT, Intent, Rule, source_of, written
 from pullback.view.arguments import Arguments, is_array

@@ -8,7 +8,7 @@ conversion is made where a pullback is called.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -18,8 +18,11 @@ import numpy as np
 from pullback.hosts import refusals
 from pullback.hosts.base import Foreign, Kind, Met, Opener, Operation, Spec, summed_axes
 from pullback.hosts.jax import arrays, callback
+from pullback.hosts.jax import transforms as _transforms  # noqa: F401  JAX is told there what becomes of `pushed`
 from pullback.hosts.jax.apply import apply
 from pullback.hosts.jax.run import run
+from pullback.hosts.keras import is_weight
+from pullback.hosts.overrides import Gradients
 
 # Asked several times in every call: what a type and a dtype are is found once.
 _arrays: dict[type, bool] = {}
@@ -55,9 +58,8 @@ class JaxHost:
     arrays = arrays
 
     def owns(self, kind: type) -> bool:
-        if issubclass(kind, (jax.Array, jax.core.Tracer)):
-            return True
-        return hasattr(kind, "__jax_array__") and any(b.__module__.startswith("keras.") for b in kind.__mro__)
+        native = issubclass(kind, (jax.Array, jax.core.Tracer))
+        return native or (is_weight(kind) and hasattr(kind, "__jax_array__"))
 
     def opener(self, value: Any) -> Opener | None:
         return None if jax.tree_util.all_leaves([value]) else _open
@@ -133,16 +135,10 @@ class JaxHost:
     def idle(self, tensors: Sequence[Any]) -> bool:
         return self.bypassed is None and not any(isinstance(t, jax.core.Tracer) for t in tensors)
 
-    def override(
-        self,
-        function: Any,
-        gradients: Mapping[Any, Any],
-        make: Callable[..., Any],
-        check: Callable[..., None],
-    ) -> Any:
+    def override(self, function: Any, gradients: Gradients) -> Any:
         from pullback.hosts.jax.override import override
 
-        return override(function, gradients, make, check)
+        return override(function, gradients)
 
 
 def _open(value: Any) -> tuple[list[Any], Callable[[Sequence[Any]], Any]]:

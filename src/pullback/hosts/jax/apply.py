@@ -25,8 +25,8 @@ import jax.numpy as jnp
 from jax.core import Tracer, eval_context
 
 from pullback.hosts import refusals
-from pullback.hosts.base import Operation, Pullback, filled
-from pullback.hosts.jax import called, captures, forward, order, owned, pushed, tracing, varying
+from pullback.hosts.base import Cotangents, Operation, Pullback, filled
+from pullback.hosts.jax import called, captures, forward, owned, pushed, tracing, varying
 from pullback.hosts.jax.pushed import Derivative
 
 _freezing: contextvars.ContextVar[frozenset[int]] = contextvars.ContextVar("freezing", default=frozenset())
@@ -212,13 +212,30 @@ def _outline(
             raise captures.refuse(operation, captures.first_name(operation)) from error
         results = got.inputs
         if got.second is not None:
-            results = order.next_order(operation, tensors, filled(pull, given), got, pull)
+            results = _next_order(operation, tensors, filled(pull, given), got, pull)
         return [None if c is None else _conjugate(c) for c in results]
 
     outlines = [None] * len(outputs)  # `run` keeps no output alive
     types = tuple(pushed.tangent_type(outputs[i]) for i in floating)
     push = functools.partial(forward.given, operation) if operation.has_pushforward else None
     return Derivative(operation, _never, push, types, floating, len(tensors)), run
+
+
+def _next_order(
+    operation: Operation, tensors: Sequence[Any], cotangents: Sequence[Any], got: Cotangents, pull: Pullback
+) -> list[Any]:
+    """Put the user's second order on cotangents that somebody may differentiate.
+
+    They stay those of this run: the body is not run again, as what it reads may have changed.
+    """
+    if not any(map(is_traced, tensors)):
+        return got.inputs  # nothing depends on numbers, and on the cotangents they depend by themselves
+    second: Any = operation.second(len(cotangents))
+    operands = [*tensors, *cotangents]
+    outputs, back = second.after(pull, got, tensors, cotangents)
+    residuals, derivative = derived(second, operands, outputs, back)
+    given = iter(owned.own(derivative, outputs, residuals, operands))
+    return [None if cotangent is None else next(given) for cotangent in got.inputs]
 
 
 def _never(*_: Any) -> Any:

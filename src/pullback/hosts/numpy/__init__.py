@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from pullback.errors import HostError
 from pullback.hosts.base import Kind, Opener, Operation, Spec, summed_axes
 from pullback.hosts.numpy import arrays, callback
+from pullback.hosts.overrides import Gradients
 
 _KINDS: dict[str, Kind] = {"f": "floating", "c": "complex", "i": "integer", "u": "integer"}
 
@@ -96,9 +97,7 @@ class NumPyHost:
     ) -> list[Any]:
         raise _not_differentiated("vjp")
 
-    def override(
-        self, function: Any, gradients: Mapping[Any, Any], make: Callable[..., Any], check: Callable[..., Any]
-    ) -> Any:
+    def override(self, function: Any, gradients: Gradients) -> Any:
         raise _not_differentiated("override")
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -17,6 +17,8 @@ import tensorflow as tf
 from pullback.errors import UnsupportedInputError
 from pullback.hosts import refusals
 from pullback.hosts.base import Foreign, Kind, Met, Opener, Operation, Spec, summed_axes
+from pullback.hosts.keras import is_weight
+from pullback.hosts.overrides import Gradients
 from pullback.hosts.tensorflow import arrays, autograph, callback, public, recording
 
 if recording.AVAILABLE:
@@ -41,12 +43,8 @@ class TensorFlowHost:
     recorded = recording.AVAILABLE and os.environ.get("PULLBACK_TENSORFLOW") != "public"
 
     def owns(self, kind: type) -> bool:
-        if issubclass(kind, (tf.Tensor, tf.Variable, tf.__internal__.CompositeTensor)):
-            return True
-        # a Keras weight, which is no tf.Variable
-        return hasattr(kind, "__tf_tensor__") and any(
-            base.__module__.startswith("keras.") for base in kind.__mro__
-        )
+        native = issubclass(kind, (tf.Tensor, tf.Variable, tf.__internal__.CompositeTensor))
+        return native or (is_weight(kind) and hasattr(kind, "__tf_tensor__"))
 
     def opener(self, value: Any) -> Opener | None:
         return None
@@ -177,16 +175,10 @@ class TensorFlowHost:
     def conjugate(self, tensor: Any) -> Any:
         return tf.math.conj(tensor) if getattr(tensor, "dtype", tf.float32).is_complex else tensor
 
-    def override(
-        self,
-        function: Any,
-        gradients: Mapping[Any, Any],
-        make: Callable[..., Any],
-        check: Callable[..., None],
-    ) -> Any:
+    def override(self, function: Any, gradients: Gradients) -> Any:
         from pullback.hosts.tensorflow.override import Overridden, Overriding
 
-        overriding = functools.partial(Overriding, gradients, make, check, strict=function is None)
+        overriding = functools.partial(Overriding, gradients, strict=function is None)
         return overriding() if function is None else Overridden(function, overriding)
 
     # ── running ──────────────────────────────────────────────────────────────────────────────────────────

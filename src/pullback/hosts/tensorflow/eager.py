@@ -155,6 +155,5 @@ def densify(cotangents: Sequence[Any]) -> Sequence[Any]:
 
 
 def _apply_anywhere(operation: Operation, tensors: list[Any]) -> list[Any]:
-    from pullback.hosts.tensorflow import HOST  # the pullback may run in a graph: `tape.jacobian` does that
-
-    return HOST.apply(operation, tensors)
+    # The pullback may run in a graph: `tape.jacobian` does that.
+    return operation.host.apply(operation, tensors)

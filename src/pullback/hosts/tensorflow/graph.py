@@ -60,7 +60,7 @@ def attach(gradient: Any, sources: list[Any], graph: Any) -> list[Any]:
     recording.record_operation(gradient.operation.name, results, sources, gradient.by_tape, gradient.forward)
     # This also keeps the gradient alive. On the graph itself it would be part of a cycle that the garbage
     # collector cannot see; the operation is let go when the graph is taken apart.
-    results[0].op.pfor_converter = vectorized.converter(gradient)
+    results[0].op.pfor_converter = vectorized.converter(gradient, attach)
     return results
 
 

@@ -6,16 +6,17 @@ single tensors.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
-from torch.autograd import forward_ad
 
 from pullback.errors import UnsupportedInputError
 from pullback.hosts import refusals
 from pullback.hosts.base import Foreign, Kind, Met, Opener, Operation, Spec, summed_axes
-from pullback.hosts.torch import arrays, callback, eager, levels, modules, transforms
+from pullback.hosts.keras import is_weight
+from pullback.hosts.overrides import Gradients
+from pullback.hosts.torch import arrays, callback, eager, modules, private, transforms
 from pullback.hosts.torch.run import run
 
 # What every call looks at, several times.
@@ -31,11 +32,7 @@ class TorchHost:
     arrays = arrays
 
     def owns(self, kind: type) -> bool:
-        if issubclass(kind, torch.Tensor):
-            return True
-        return hasattr(kind, "__torch_function__") and any(
-            b.__module__.startswith("keras.") for b in kind.__mro__
-        )
+        return issubclass(kind, torch.Tensor) or (is_weight(kind) and hasattr(kind, "__torch_function__"))
 
     def opener(self, value: Any) -> Opener | None:
         return modules.opened if isinstance(value, torch.nn.Module) else None
@@ -139,7 +136,7 @@ class TorchHost:
         if self.bypassed is not None:
             self.bypassed.append(Met(operation.name, operation.intent))
             return operation.forward(tensors)[0]
-        if levels.transforming() or forward_ad._current_level >= 0:
+        if private.transforming() or private.level() >= 0:
             return transforms.handed(operation, tensors)
         return eager.apply(operation, tensors)
 
@@ -155,16 +152,10 @@ class TorchHost:
     def idle(self, tensors: Sequence[Any]) -> bool:
         return self.bypassed is None and not torch.compiler.is_compiling() and callback.is_plain(tensors)
 
-    def override(
-        self,
-        function: Any,
-        gradients: Mapping[Any, Any],
-        make: Callable[..., Any],
-        check: Callable[..., None],
-    ) -> Any:
-        from pullback.hosts.torch.override import override
+    def override(self, function: Any, gradients: Gradients) -> Any:
+        from pullback.hosts.torch.model import override
 
-        return override(function, gradients, make, check)
+        return override(function, gradients)
 
 
 HOST = TorchHost()

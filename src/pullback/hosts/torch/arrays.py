@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from pullback.hosts import refusals
+from pullback.hosts.torch.private import is_batched
 
 abs = torch.abs
 argmax = torch.argmax
@@ -79,6 +80,6 @@ def report(bad: Any, text: str, counter: Any, result: Any) -> Any:
                 counter, "a tensor of an integer dtype", "torch.zeros((), dtype=torch.int64)"
             )
         counter += bad.sum().to(counter.dtype)
-    elif not torch.compiler.is_compiling() and not torch._C._functorch.is_batchedtensor(bad) and bad.any():
+    elif not torch.compiler.is_compiling() and not is_batched(bad) and bad.any():
         print(f"{text}: {int(bad.sum())} of {bad.numel()} values", file=sys.stderr)
     return result

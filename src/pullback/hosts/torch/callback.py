@@ -11,12 +11,12 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 import torch
-from torch._functorch.utils import enable_single_level_autograd_function
 from torch.autograd import forward_ad
 
 from pullback.hosts.base import Foreign, Spec, register, registered
 from pullback.hosts.numpy import callback as on_arrays
 from pullback.hosts.numpy.callback import Maps
+from pullback.hosts.torch import private
 
 _PLAIN = (torch.Tensor, torch.nn.Parameter)
 _UNKNOWN = -1  # the length of an axis, until it has run
@@ -48,9 +48,7 @@ def callback(foreign: Foreign, tensors: Sequence[Any], outputs: Sequence[Spec]) 
 
 def is_plain(tensors: Sequence[Any]) -> bool:
     """Tell whether nobody looks at what is done with these tensors."""
-    if torch._C._are_functorch_transforms_active() or torch._C._len_torch_dispatch_stack():
-        return False
-    if forward_ad._current_level >= 0:
+    if private.transforming() or private.dispatch_modes() or private.level() >= 0:
         return False
     recorded = torch.is_grad_enabled()
     for tensor in tensors:
@@ -168,7 +166,7 @@ def _batched(info: Any, in_dims: Any, tensors: Any, token: int, flat: Sequence[i
 # ── derivatives ──────────────────────────────────────────────────────────────────────────────────────────
 
 
-class _Refused(torch.autograd.function._SingleLevelFunction):
+class _Refused(private.SingleLevelFunction):
     """A foreign function that somebody may differentiate: the values are right, a derivative is refused."""
 
     @staticmethod
@@ -182,20 +180,18 @@ class _Refused(torch.autograd.function._SingleLevelFunction):
 
 
 def _autograd(keys: Any, tensors: Any, *rest: Any) -> list[Any]:
-    level = forward_ad._current_level
-    if level >= 0 and any(forward_ad.unpack_dual(t, level=level).tangent is not None for t in tensors):
+    if private.pushing() and any(forward_ad.unpack_dual(t).tangent is not None for t in tensors):
         raise on_arrays.not_differentiable(registered(rest[0]))
     if not torch.is_grad_enabled() or not any(tensor.requires_grad for tensor in tensors):
         return list(_below(keys, tensors, rest))
-    with enable_single_level_autograd_function():
+    with private.single_level():
         return list(_Refused.apply(keys, rest, *tensors))  # type: ignore[attr-defined]
 
 
 def _below(keys: Any, tensors: Sequence[Any], rest: Any) -> Any:
-    with torch._C._AutoDispatchBelowAutograd():
-        return torch.ops.pullback.foreign.default.redispatch(
-            keys & torch._C._after_autograd_keyset, list(tensors), *rest
-        )
+    with private.below_autograd():
+        behind = keys & private.AFTER_AUTOGRAD
+        return torch.ops.pullback.foreign.default.redispatch(behind, list(tensors), *rest)
 
 
 _library.impl("foreign", _autograd, "Autograd", with_keyset=True)

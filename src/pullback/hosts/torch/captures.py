@@ -20,12 +20,13 @@ from torch.overrides import TorchFunctionMode
 from pullback.errors import CapturedTensorError
 from pullback.hosts import refusals
 from pullback.hosts.base import Around, Derived, Operation, Pullback
-from pullback.hosts.torch import heard, levels, state, surroundings
+from pullback.hosts.torch import heard, state, surroundings
+from pullback.hosts.torch import private as levels
 from pullback.hosts.torch.residuals import Kept
 from pullback.rule import names_in, reach
 
 _TENSOR = torch.Tensor
-_set_grad_enabled = torch._C._set_grad_enabled
+_set_grad_enabled = levels.set_grad_enabled
 # what is computed from a tensor's shape alone, or cuts it off
 _CUT = {
     torch.Tensor.detach,

@@ -15,7 +15,7 @@ import torch
 
 from pullback.hosts import refusals
 from pullback.hosts.base import Cotangents, Operation, Pullback
-from pullback.hosts.torch import levels
+from pullback.hosts.torch import private as levels
 from pullback.hosts.torch.residuals import parts
 
 _NUMBERS = (int, float, complex, bool, str, bytes, type(None), torch.dtype, torch.device)

@@ -14,14 +14,14 @@ from typing import Any
 
 import torch
 
-from pullback.hosts.torch import orders, run, surroundings
+from pullback.hosts.torch import orders, private, run, surroundings
 from pullback.hosts.torch.nodes import named_nodes
 
 _TENSOR, _PARAMETER = torch.Tensor, torch.nn.Parameter
 _FLOATING = frozenset((torch.float16, torch.bfloat16, torch.float32, torch.float64))
 _CONSTANTS = frozenset((int, float, bool, str, type(None)))
 _is_grad_enabled, _autocasting = torch.is_grad_enabled, surroundings.autocasting
-_set_grad_enabled = torch._C._set_grad_enabled
+_set_grad_enabled = private.set_grad_enabled
 _takes_one: dict[int, Any] = {}  # the code of `grad`s that take one cotangent, by its id, which it keeps
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import tensorflow as tf
 
 from pullback.hosts.base import Met
-from pullback.hosts.layers import numbered
+from pullback.hosts.keras import numbered
 from pullback.hosts.tensorflow import HOST
 from pullback.view.adapter import Adapter, Run, Vjp
 from pullback.view.arguments import is_array

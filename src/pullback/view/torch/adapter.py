@@ -18,7 +18,7 @@ import torch
 from torch.autograd import forward_ad
 
 from pullback.hosts.base import Met
-from pullback.hosts.layers import is_layer
+from pullback.hosts.keras import is_layer
 from pullback.hosts.torch import HOST
 from pullback.view import arguments
 from pullback.view.adapter import Adapter, How, Run, Vjp, itself
@@ -259,11 +259,11 @@ def _refuse_first_order_only(gradients: Sequence[Any]) -> None:
 def _leaving() -> Iterator[list[str]]:
     """Watch for tensors that become NumPy arrays, in the pullbacks too, where no mode of PyTorch reaches."""
     left: list[str] = []
-    kept = torch.Tensor.__array__
+    native, kept = torch.Tensor.numpy, torch.Tensor.__array__
 
     def numpy(self: Any, *args: Any, **kwargs: Any) -> Any:
         left.append("numpy")
-        return torch._C.TensorBase.numpy(self, *args, **kwargs)
+        return native(self, *args, **kwargs)
 
     def array(self: Any, *args: Any, **kwargs: Any) -> Any:
         left.append("__array__")

@@ -8,7 +8,6 @@ trainer keeps, compiled functions above all, is its own, and so are its name and
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any
 
@@ -17,7 +16,7 @@ import keras
 from pullback import hosts
 from pullback.errors import OverrideError
 from pullback.hosts.base import Host
-from pullback.replace.model import Override, Seen, seen_as
+from pullback.hosts.overrides import Gradients, Override, Seen, seen_as
 
 _PLACES = ("_inbound_nodes", "_outbound_nodes")
 
@@ -39,10 +38,9 @@ class OverriddenModel(Seen):
 
     @classmethod
     def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Any:
-        from pullback.replace.override import override
-
         make = functools.partial(keras.saving.deserialize_keras_object, custom_objects=custom_objects)
-        return override(make(config["model"]), {kind: make(given) for kind, given in config["gradients"]})
+        gradients = {kind: make(given) for kind, given in config["gradients"]}
+        return Override.again(make(config["model"]), gradients)
 
 
 @functools.cache
@@ -55,13 +53,7 @@ def _of_a_trainer() -> frozenset[str]:
     return frozenset(name for name in names if not name.startswith("_self_"))
 
 
-def overridden(
-    model: Any,
-    gradients: Mapping[Any, Any],
-    host: Host,
-    make: Callable[..., Any],
-    check: Callable[..., None],
-) -> Any:
+def overridden(model: Any, gradients: Gradients, host: Host) -> Any:
     """Give a model or layer again, with other gradients by kind."""
     backend = keras.backend.backend()
     if host is not hosts.host(backend):
@@ -77,7 +69,6 @@ def overridden(
     # The functions of the original run the original.
     own |= {name: None for name in own if name.endswith("_function")}
     running = import_module(f"pullback.hosts.{backend}.model")
-    run = running.inside(model, gradients, make, check)
-    override = Override(model, gradients, running.word, run, own)
+    override = Override(model, gradients.by_kind, running.word, running.inside(model, gradients), own)
     # A `.keras` file names the module: who cannot load it is told what to import.
     return seen_as(OverriddenModel, override, "call", names, module="pullback.keras", made=_registered)

@@ -1,4 +1,4 @@
-"""What an override gives back for a model: the same model, seen with another class.
+"""What an override hands to a host, and what it gives back for a model: that model, with another class.
 
 One state, two classes. What comes back has the very attributes of the original, its layers, its weights, its
 mode, because both have one dictionary. Its class is a subclass of the original's, made on the fly, in which
@@ -12,15 +12,25 @@ import functools
 import types
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from typing import Any, ClassVar, NamedTuple, NoReturn
 
 from pullback.errors import OverrideError
+
+
+class Gradients(NamedTuple):
+    """The gradients that an override gives, by kind, and what is done where a host finds a place for one."""
+
+    by_kind: Mapping[Any, Any]
+    make: Callable[..., Any]  # kind, names, inputs, gradient ↦ the operation of one place
+    wrap: Callable[[Any, Any], Callable[..., Any]]  # a layer's function, gradient ↦ one with that gradient
+    check: Callable[..., None]  # judges how many places were found
 
 
 @dataclass(eq=False)
 class Override:
     """What belongs to one override of a model, and not to the model."""
 
+    again: ClassVar[Callable[..., Any]]  # `pb.override`, which stands above: it puts itself here
     original: Any
     gradients: Mapping[Any, Any]
     word: Callable[[Any], Any]  # names a kind by something that can be stored
@@ -68,11 +78,9 @@ class Seen:
         return sorted({*dir(self._pullback.original), *self._pullback.own})
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        from pullback.replace.override import override
-
         plain: Any = object.__new__(class_of(self))
         plain.__dict__.update({**vars(self), **self._pullback.own})
-        return override, (plain, self._pullback.stored())
+        return Override.again, (plain, self._pullback.stored())
 
 
 class _Own:

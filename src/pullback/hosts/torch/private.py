@@ -1,11 +1,12 @@
-"""The transforms of `torch.func` and the levels of forward mode that a call stands in.
+"""The transforms of `torch.func`, the levels of forward mode and the modes that a call stands in.
 
-PyTorch does not export how to ask for them. Its private functions are named here and nowhere else.
+PyTorch does not export how to ask for them. Its private names stand here and nowhere else.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -20,12 +21,27 @@ from torch._functorch.pyfunctorch import (
 )
 from torch._functorch.utils import enable_single_level_autograd_function
 from torch.autograd import forward_ad
+from torch.autograd.function import _SingleLevelFunction
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import SUPPORTED_NODES, register_pytree_node
+
+__all__ = ["SUPPORTED_NODES", "TorchDispatchMode", "register_pytree_node"]
 
 transforming: Callable[[], bool] = torch._C._are_functorch_transforms_active
 alive = _functorch.unwrap_if_dead  # what a transform that is over has left wrapped
+is_batched = _functorch.is_batchedtensor
 versions_kept = torch.autograd._unsafe_preserve_version_counter
+set_grad_enabled = getattr(torch._C, "_set_grad_enabled", torch.set_grad_enabled)
+autocasting: Callable[[], bool] = torch._C._is_any_autocast_enabled
+dispatch_modes: Callable[[], int] = torch._C._len_torch_dispatch_stack
+# The level of forward mode, -1 outside of it. Every call asks: a partial one costs no frame.
+level: Callable[[], int] = functools.partial(getattr, forward_ad, "_current_level")
+pushes: Callable[[], bool] = torch._C._is_fwd_grad_enabled
+without_tangents = functools.partial(forward_ad._set_fwd_grad_enabled, False)
 single_level = enable_single_level_autograd_function
 unbatched = _functorch._unwrap_batched
+SingleLevelFunction = _SingleLevelFunction
+below_autograd, AFTER_AUTOGRAD = torch._C._AutoDispatchBelowAutograd, torch._C._after_autograd_keyset
 
 
 class _Handed(threading.local):
@@ -38,7 +54,7 @@ _own = threading.local()  # how many of those who see operations are ours
 
 def traced() -> bool:
     """Tell whether a compiler, or somebody else, sees operations."""
-    return bool(torch._C._len_torch_dispatch_stack() > getattr(_own, "depth", 0))
+    return bool(dispatch_modes() > getattr(_own, "depth", 0))
 
 
 @contextlib.contextmanager
@@ -57,6 +73,13 @@ def uncompiled() -> contextlib.AbstractContextManager[Any]:
     if stance is None or "torch._dynamo" not in sys.modules or traced() or torch.compiler.is_compiling():
         return contextlib.nullcontext()
     return stance("force_eager")
+
+
+def in_one_call() -> Callable[..., Any]:
+    """Give what has Dynamo take a function for one call, which later stages look into; slow to load."""
+    import torch._dynamo
+
+    return getattr(torch._dynamo, "nonstrict_trace", torch.compiler.allow_in_graph)
 
 
 def batch(tensor: Any, level: int) -> Any:
@@ -86,14 +109,14 @@ FUNCTIONALIZE = TransformType.Functionalize
 
 def pushing() -> bool:
     """Tell whether tangents are being pushed forward."""
-    return forward_ad._current_level >= 0
+    return level() >= 0
 
 
 def carrying(tensors: list[Any]) -> bool:
     """Tell whether any tensor carries a tangent that is being pushed."""
     return (
         pushing()
-        and torch._C._is_fwd_grad_enabled()
+        and pushes()
         and any(forward_ad.unpack_dual(tensor).tangent is not None for tensor in tensors)
     )
 
@@ -128,7 +151,7 @@ def below(transform: Any) -> Iterator[None]:
 @contextlib.contextmanager
 def left() -> Iterator[None]:
     """Step out of every transform, and push no tangents."""
-    with temporarily_clear_interpreter_stack(), forward_ad._set_fwd_grad_enabled(False):
+    with temporarily_clear_interpreter_stack(), without_tangents():
         yield
 
 

@@ -1,4 +1,4 @@
-"""Options of replacements: numbers in a range, words of a list."""
+"""Options that users give: numbers in a range, words of a list, functions."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from pullback import hosts
-from pullback.errors import ForwardModeError, OptionError
+from pullback.errors import DefinitionError, ForwardModeError, OptionError
 from pullback.hosts import Role
 from pullback.hosts.base import broadcast_axes, show_shape
 
@@ -73,6 +73,18 @@ def require_word(verb: str, name: str, value: Any, known: Iterable[str]) -> None
             expected=f"one of {', '.join(map(repr, words))}",
             fix=f"{name}={words[0]!r}",
         )
+
+
+def require_functions(verb: str, fix: str, **given: Any) -> None:
+    """Refuse something that cannot be called."""
+    for name, value in given.items():
+        if not callable(value):
+            raise DefinitionError.about(
+                verb,
+                found=f"{name}={value!r}"[:80],
+                expected=f"`{name}` to be a function, a layer, or anything else that can be called",
+                fix=fix,
+            )
 
 
 def forward_refused(verb: str) -> ForwardModeError:
