@@ -11,7 +11,7 @@ import pytest
 import pullback as pb
 import pullback.check
 from pullback.view.jax.adapter import JaxAdapter
-from pullback.view.jax.bypass import bypassed
+from pullback.view.jax.native import bypassed
 
 X = jnp.array([0.5, -1.0, 2.0])
 QUICK = {"seed": 1, "export": False}

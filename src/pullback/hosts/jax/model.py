@@ -17,6 +17,7 @@ import keras
 from pullback import hosts
 from pullback.hosts.jax import kinds
 from pullback.keras import called_as, layers_called_by
+from pullback.patched import patched
 from pullback.replace.model import class_of, kind_of
 
 try:
@@ -47,11 +48,8 @@ def _losses_told(tell: Callable[[Any, Any], None]) -> Iterator[None]:
     def add_loss(layer: Any, loss: Any) -> None:
         (tell if threading.get_ident() == here else native)(layer, loss)
 
-    keras.layers.Layer.add_loss = add_loss
-    try:
+    with patched(keras.layers.Layer, add_loss=add_loss):
         yield
-    finally:
-        keras.layers.Layer.add_loss = native
 
 
 class Inside:

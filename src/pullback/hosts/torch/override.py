@@ -12,7 +12,7 @@ import contextlib
 import functools
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -22,6 +22,7 @@ from pullback.hosts import layers
 from pullback.hosts.base import Cotangents, Derived, Pullback, filled
 from pullback.hosts.reading import Whole, being_read, read
 from pullback.hosts.torch import kinds
+from pullback.patched import patched
 from pullback.replace.model import class_of
 from pullback.replace.with_gradient import pulled, with_gradient
 from pullback.rule import name_of
@@ -67,8 +68,8 @@ class Overriding(TorchFunctionMode):
         self.replaced = dict.fromkeys(self.named, 0)
         self.seen.clear()
         self._thread = threading.get_ident()
-        self._call = torch.nn.Module.__call__
-        torch.nn.Module.__call__ = asking(self, self._call)  # type: ignore[method-assign]
+        call = asking(self, torch.nn.Module.__call__)
+        self._stack.enter_context(patched(torch.nn.Module, __call__=call))
         if layers.run_on("torch"):
             from pullback.keras import layers_called_by
 
@@ -78,7 +79,6 @@ class Overriding(TorchFunctionMode):
 
     def __exit__(self, kind: Any, *rest: Any) -> None:
         self._stack.close()
-        torch.nn.Module.__call__ = self._call  # type: ignore[method-assign]
         super().__exit__(kind, *rest)
         if kind is None and self.strict:
             self.check(self.replaced, list(self.seen), "override")
@@ -113,14 +113,9 @@ class Overriding(TorchFunctionMode):
         call.inputs, call.place.call.tensors = (), ()
         return call.structure(outputs)
 
-    @contextlib.contextmanager
-    def at_a_place(self) -> Iterator[None]:
+    def at_a_place(self) -> contextlib.AbstractContextManager[None]:
         """Let functions run as they are."""
-        before, self.busy = self.busy, True
-        try:
-            yield
-        finally:
-            self.busy = before
+        return patched(self, busy=True)
 
     def module_gradient(self, module: torch.nn.Module) -> Any:
         """Give the gradient for a module, if it is of a kind."""
