@@ -91,8 +91,8 @@ class CustomRule(Native):
 
         from pullback.hosts.jax import HOST
 
-        bound = inspect.signature(self.body).bind(*args, **kwargs)
-        names = list(bound.arguments)
+        signature = inspect.signature(self.body)
+        bound = signature.bind(*args, **kwargs)
         bound.apply_defaults()
         values = bound.args
         outputs, residuals = self.rule.fwd(*values)
@@ -110,7 +110,7 @@ class CustomRule(Native):
         if not isinstance(given, (tuple, list)) or len(given) != len(moving):
             raise ValueError("the cotangents cannot be matched to the inputs")
         by_place = dict(zip(moving, given))
-        order = [*range(len(args)), *(names.index(key) for key in tree.keys_of(kwargs))]
+        order = [*range(len(args)), *map(list(signature.parameters).index, tree.keys_of(kwargs))]
         found: list[Any] = []
         for place in order:
             flat = tree.match(tree.flatten(values[place])[1], by_place.get(place))

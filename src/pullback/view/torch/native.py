@@ -54,14 +54,8 @@ class TorchRule(Native):
     """A rule of PyTorch's that has a backward."""
 
     framework = "torch"
-
-    def forward(self, context: Context, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-        """Run the forward."""
-        raise NotImplementedError
-
-    def backward(self, context: Context, *cotangents: Any) -> Any:
-        """Run the backward."""
-        raise NotImplementedError
+    forward: Callable[..., Any]  # (context, args, kwargs) ↦ outputs
+    backward: Callable[..., Any]  # (context, *cotangents) ↦ cotangents
 
     def by_hand(self) -> ByHand | None:
         return self._pull
@@ -78,6 +72,9 @@ class TorchRule(Native):
                 return None
             return next(rest) if HOST.differentiable(output) else torch.zeros_like(output)
 
+        if self.signature is not None:
+            bound = self.signature.bind(*args, **kwargs)
+            args, kwargs = bound.args, bound.kwargs
         with torch.no_grad():
             context = Context(isinstance(x, torch.Tensor) for x in args)
             outputs = self.forward(context, args, kwargs)
@@ -97,21 +94,17 @@ class AutogradFunction(TorchRule):
         self.key = (function.__qualname__, *codes)
         self.place, self.signature = _shown(function)
         self.spelled = f"{self.name}.apply"
+        self.backward = function.backward
 
     def kept(self) -> tuple[Any, Any]:
         return self.user.apply, self.user
 
     def forward(self, context: Context, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-        if kwargs and self.signature is not None:
-            args = self.signature.bind(*args, **kwargs).args
         if not _has_setup(self.user):
-            return self.user.forward(context, *args)
-        outputs = self.user.forward(*args)
+            return self.user.forward(context, *args, **kwargs)
+        outputs = self.user.forward(*args, **kwargs)
         self.user.setup_context(context, tuple(args), outputs)
         return outputs
-
-    def backward(self, context: Context, *cotangents: Any) -> Any:
-        return self.user.backward(context, *cotangents)
 
 
 class Operator(TorchRule):
@@ -121,7 +114,7 @@ class Operator(TorchRule):
 
     def __init__(self, operator: Any, info: Any) -> None:
         super().__init__(getattr(info, "_init_fn", None) or info._backward_fn)
-        self.operator, self.info = operator, info
+        self.operator, self.info, self.backward = operator, info, info._backward_fn
         self.signature = inspect.signature(self.user) if self.user is not info._backward_fn else None
         self.name = str(getattr(operator, "_opoverload", operator)._schema.name)
 
@@ -133,9 +126,6 @@ class Operator(TorchRule):
         if self.info._setup_context_fn is not None:
             self.info._setup_context_fn(ctx=context, inputs=tuple(args), output=outputs)
         return outputs
-
-    def backward(self, context: Context, *cotangents: Any) -> Any:
-        return self.info._backward_fn(context, *cotangents)
 
 
 class KerasRule(Native):
@@ -250,9 +240,7 @@ def bypassed() -> Iterator[list[Met]]:
 
 def listeners(listener: Listener) -> dict[str, Listen]:
     """Say how to listen, by module."""
-    ways = {
-        FUNCTIONS: _functions, OPERATORS: _operators, DEFINITIONS: _definitions, COMPILER: _compiler,
-    }  # fmt: skip
+    ways = {FUNCTIONS: _functions, OPERATORS: _operators, DEFINITIONS: _definitions, COMPILER: _compiler}
     return {name: functools.partial(way, listener) for name, way in ways.items()}
 
 
@@ -293,8 +281,7 @@ def _functions(listener: Listener, module: Any) -> Iterator[None]:
         yield
 
 
-@contextlib.contextmanager
-def _operators(listener: Listener, module: Any) -> Iterator[None]:
+def _operators(listener: Listener, module: Any) -> contextlib.AbstractContextManager[None]:
     make = module.make_autograd_impl
 
     @functools.wraps(make)
@@ -312,12 +299,10 @@ def _operators(listener: Listener, module: Any) -> Iterator[None]:
             listener.made(lambda: Operator(op, info))
         return run
 
-    with patched(module, make_autograd_impl=listening):
-        yield
+    return patched(module, make_autograd_impl=listening)
 
 
-@contextlib.contextmanager
-def _definitions(listener: Listener, module: Any) -> Iterator[None]:
+def _definitions(listener: Listener, module: Any) -> contextlib.AbstractContextManager[None]:
     register = module.CustomOpDef.register_autograd
 
     @functools.wraps(register)
@@ -325,34 +310,29 @@ def _definitions(listener: Listener, module: Any) -> Iterator[None]:
         register(self, *args, **kwargs)
         listener.made(lambda: Operator(self, self))
 
-    with patched(module.CustomOpDef, register_autograd=registered):
-        yield
+    return patched(module.CustomOpDef, register_autograd=registered)
 
 
-@contextlib.contextmanager
-def _compiler(listener: Listener, module: Any) -> Iterator[None]:
+def _compiler(listener: Listener, module: Any) -> contextlib.AbstractContextManager[None]:
     variable = getattr(module, "AutogradFunctionVariable", None)
     if variable is None:
-        yield
-        return
+        return contextlib.nullcontext()
     call = variable.call_apply
 
     @functools.wraps(call)
     def call_apply(self: Any, tx: Any, args: Any, kwargs: Any) -> Any:
         result = call(self, tx, args, kwargs)
-        _told(
-            listener,
-            self.fn_cls,
-            lambda: (tuple(map(_read, args)), {name: _read(value) for name, value in kwargs.items()}),
-        )
+        _told(listener, self.fn_cls, functools.partial(_read, args, kwargs))
         return result
 
-    with patched(variable, call_apply=call_apply):
-        yield
+    return patched(variable, call_apply=call_apply)
 
 
-def _read(tracked: Any) -> Any:
-    """Give what the compiler knows of an argument: a hollow tensor, or a constant."""
-    if tracked.is_tensor():
-        return tracked.as_proxy().node.meta["example_value"]
-    return tracked.as_python_constant()
+def _read(args: Any, kwargs: Any) -> Given:
+    """Give what the compiler knows of arguments: hollow tensors, and constants."""
+
+    def known(tracked: Any) -> Any:
+        hollow = tracked.is_tensor()
+        return tracked.as_proxy().node.meta["example_value"] if hollow else tracked.as_python_constant()
+
+    return tuple(map(known, args)), {name: known(value) for name, value in kwargs.items()}
