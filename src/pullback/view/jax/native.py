@@ -44,7 +44,7 @@ class CustomRule(Native):
         self.called = rule if called is None else called
         newer = type(rule).__name__ == "custom_vjp3"
         self.body = user = rule.f if newer else rule.fun
-        self.nondiff: Sequence[int] = tuple(rule.static_argnums if newer else rule.nondiff_argnums)
+        self.nondiff = sorted(rule.static_argnums) if newer else list(rule.nondiff_argnums)
         self.symbolic_zeros = bool(rule.symz if newer else getattr(rule, "symbolic_zeros", False))
         self.kind = KINDS[type(rule).__name__]
         place = (getattr(user, "__module__", ""), getattr(user, "__qualname__", ""))
