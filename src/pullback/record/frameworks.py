@@ -86,7 +86,7 @@ def naming(function: Any) -> str:
     return next((name for name in there if name in roots), there[0] if there else "")
 
 
-def thaw(sample: Sample) -> tuple[tuple[Any, ...], dict[str, Any]]:
+def thaw(sample: Sample) -> Given:
     """Give the arguments of a call, with tensors of the framework that it was made in."""
     framework = FRAMEWORKS.get(sample.framework)
     leaves = [
