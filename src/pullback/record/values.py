@@ -14,10 +14,10 @@ from typing import Any, Literal, get_args, get_origin
 import numpy as np
 
 from pullback.record.sample import Sample, Spec
+from pullback.view.native import Given
 
 LENGTH = 3  # of an axis whose length nobody knows: one number, so that such axes fit each other
 LABELS = {"labels", "label", "indices", "index", "ids", "idx", "segment_ids", "targets"}
-Given = tuple[tuple[Any, ...], dict[str, Any]]
 
 
 def filled(sample: Sample, rng: np.random.Generator) -> Iterator[Sample]:

@@ -10,28 +10,24 @@ from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
+from pullback import hosts
 from pullback.errors import HostError
 from pullback.hosts.base import Host
 from pullback.view.subject import Subject
-
-ADAPTERS = {
-    "TensorFlow": "pullback.view.tensorflow.adapter",
-    "JAX": "pullback.view.jax.adapter",
-    "PyTorch": "pullback.view.torch.adapter",
-}
 
 
 def subject_of(
     host: Host, function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> Subject:
     """Make a function and its example arguments a subject of the checker."""
-    if host.name not in ADAPTERS:
+    framework = hosts.framework_of(host)
+    if not framework:
         raise HostError.about(
             "check",
             found=f"{host.name} arrays, which nobody differentiates",
             expected="tensors of TensorFlow, JAX or PyTorch",
             fix="tf.constant(x), jnp.asarray(x) or torch.as_tensor(x)",
         )
-    adapter = import_module(ADAPTERS[host.name]).ADAPTER
+    adapter = import_module(f"pullback.view.{framework}.adapter").ADAPTER
     subject: Subject = adapter(function, tuple(args), dict(kwargs)).subject()
     return subject

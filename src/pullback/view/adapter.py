@@ -21,6 +21,8 @@ from pullback.hosts import keras as layers
 from pullback.hosts.base import Host, Met, Tensor
 from pullback.rule import EXACT, Intent, Rule, source_of, written
 from pullback.view.arguments import Arguments, is_array
+from pullback.view.export import survives_export
+from pullback.view.native import Natives
 from pullback.view.subject import Array, Arrays, Cotangents, Forward, Pullback, Subject
 from pullback.view.words import Words
 
@@ -28,6 +30,7 @@ Function = Callable[..., Any]
 How = Callable[[Function], Function]  # gives the function that is run in the place of the callable itself
 Run = Callable[[Sequence[Any]], list[Tensor]]
 Vjp = Callable[[Sequence[Any], Sequence[Tensor]], Sequence[Any]]
+_COMPLEX = {"float64": "complex128", "float32": "complex64"}  # of entries of a precision
 
 
 def itself(function: Function) -> Function:
@@ -47,6 +50,7 @@ class Adapter(ABC):
     """Adapt one callable and its example arguments."""
 
     host: Host
+    natives: Natives
     words: Words
     mends_shapes = False  # whether the framework puts a cotangent of a wrong shape right in silence
     builtin: ClassVar[tuple[str, ...]]  # packages whose functions nobody who checks them can mend
@@ -59,6 +63,8 @@ class Adapter(ABC):
     ) -> None:
         self.function = function
         self.dtype = dtype
+        self.native = self.natives.named(function)
+        self.fixed = [] if self.native is None else self.native.passed_over(args, kwargs)
         rule = getattr(function, "rule", None)
         self.rule: Rule | None = rule if isinstance(rule, Rule) else None
         self.arguments = Arguments(args, kwargs, self.is_input)
@@ -92,8 +98,8 @@ class Adapter(ABC):
         """Make tensors of arrays, in which nothing of the call is differentiated."""
 
     @abstractmethod
-    def cast(self, tensor: Tensor) -> Tensor:
-        """Give a floating or complex tensor the precision of `dtype`, if there is one."""
+    def converted(self, tensor: Tensor, dtype: str) -> Tensor:
+        """Give a tensor another dtype."""
 
     @abstractmethod
     def vjp(self, run: Run, sources: Sequence[Any], cotangents: Sequence[Tensor]) -> Sequence[Any]:
@@ -122,16 +128,18 @@ class Adapter(ABC):
         """Tell whether the gradient runs through code that the host cannot see into."""
 
     @abstractmethod
-    def exports(self) -> bool:
-        """Tell whether the function and its gradient survive an export."""
-
-    @abstractmethod
-    def bypassed(self) -> contextlib.AbstractContextManager[list[Met]]:
-        """Run rules as their plain bodies; the list collects the rules met."""
+    def exported(self) -> tuple[Run, Run, Sequence[Any]]:
+        """Give the flat function, what is loaded again after it was saved, and sources of both."""
 
     def is_input(self, leaf: Any) -> bool:
         """Tell whether a leaf is an input."""
         return is_array(leaf) or self.host.is_tensor(leaf)
+
+    def cast(self, tensor: Tensor) -> Tensor:
+        """Give a floating or complex tensor the precision of `dtype`, if there is one."""
+        kind = None if self.dtype is None else self.host.spec(tensor).kind
+        wanted = {"floating": self.dtype, "complex": _COMPLEX.get(str(self.dtype))}.get(str(kind))
+        return tensor if wanted is None else self.converted(tensor, wanted)
 
     def weights(self) -> dict[str, Any]:
         """Give the parameters of the callable itself by name."""
@@ -151,14 +159,20 @@ class Adapter(ABC):
 
     def native_pullback(self) -> Callable[..., Any] | None:
         """Give (args, kwargs, cotangents) ↦ cotangents of a native rule called by hand; None for none."""
-        return None
+        return None if self.native is None else self.native.by_hand()
+
+    def bypassed(self) -> contextlib.AbstractContextManager[list[Met]]:
+        """Run rules as their plain bodies; the list collects the rules met."""
+        return self.natives.bypassed()
 
     def definition(self) -> Any:
         """Give what the user wrote: where its source, its name and its package are read."""
-        return self.function
+        return self.natives.written(self.function)
 
     def signature(self) -> inspect.Signature | None:
         """Give the parameters that the arguments are bound to, where they can be told."""
+        if self.native is not None and self.native.signature is not None:
+            return self.native.signature
         known = self.function.call if layers.is_layer(self.function) else self.definition()  # type: ignore[attr-defined]
         try:
             return inspect.signature(known)
@@ -381,7 +395,7 @@ class Adapter(ABC):
                 for name, (run, vjp) in self.compiled().items()
             },
             slow=self.slow,
-            exports=self.exports,
+            exports=functools.partial(survives_export, self),
             opaque=self.opaque,
             astype=self.astype,
             intent=intent,
@@ -400,6 +414,8 @@ class Adapter(ABC):
 
     def written_name(self) -> str:
         """Name the callable as code does."""
+        if self.native is not None and self.native.spelled:
+            return self.native.spelled
         return self.name if self.name.isidentifier() and inspect.isroutine(self.function) else "f"
 
     def written_parameters(self) -> list[str]:

@@ -18,6 +18,7 @@ from pullback.hosts.jax import kinds
 from pullback.hosts.jax.override import override
 from pullback.hosts.keras import called_as, layers_called_by, names_layer
 from pullback.hosts.overrides import Gradients, class_of, kind_of
+from pullback.patched import patched
 
 try:
     from keras.src.backend import AutocastScope, get_keras_mask, set_keras_mask
@@ -47,11 +48,8 @@ def _losses_told(tell: Callable[[Any, Any], None]) -> Iterator[None]:
     def add_loss(layer: Any, loss: Any) -> None:
         (tell if threading.get_ident() == here else native)(layer, loss)
 
-    keras.layers.Layer.add_loss = add_loss
-    try:
+    with patched(keras.layers.Layer, add_loss=add_loss):
         yield
-    finally:
-        keras.layers.Layer.add_loss = native
 
 
 class Inside:

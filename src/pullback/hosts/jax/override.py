@@ -21,9 +21,6 @@ from pullback.hosts.jax import kinds, tracing
 from pullback.hosts.overrides import Gradients
 from pullback.rule import reach
 
-_INLINE = (
-    "jit", "pjit", "closed_call", "core_call", "custom_jvp_call", "custom_vjp_call", "custom_vjp_call_jaxpr",
-)  # fmt: skip
 _ARRAY = object()  # stands for an array among outputs: none that was traced is kept
 
 
@@ -116,9 +113,8 @@ class Overridden:
         if kinds.is_ours(eqn) or not any(map(self._holds, kinds.subjaxprs(eqn))):
             return bind(eqn, values)
         name = eqn.primitive.name
-        if name in _INLINE:
-            inner = next(eqn.params[k] for k in ("jaxpr", "call_jaxpr", "fun_jaxpr") if k in eqn.params)
-            return self._closed(inner)(*values)
+        if name in kinds.CALLS:
+            return self._closed(kinds.function(eqn))(*values)
         rebuild = {"checkpoint": self._checkpoint, "remat2": self._checkpoint, "cond": self._cond,
                    "scan": self._scan, "while": self._while}.get(name)  # fmt: skip
         if rebuild is None:

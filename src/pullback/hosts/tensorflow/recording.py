@@ -11,6 +11,8 @@ import contextlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from pullback.patched import patched
+
 try:
     from tensorflow.python import pywrap_tfe
     from tensorflow.python.eager import context, execute, forwardprop_util, record
@@ -64,11 +66,8 @@ def gradients_recorded_by(record: Callable[..., bool]) -> Iterator[None]:
         if not record(name, inputs, attrs, outputs):
             native(name, inputs, attrs, outputs)
 
-    execute.record_gradient = ask
-    try:
+    with patched(execute, record_gradient=ask):
         yield
-    finally:
-        execute.record_gradient = native
 
 
 def has_tangent(tensor: object) -> bool:

@@ -12,7 +12,7 @@ import contextlib
 import functools
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -23,6 +23,7 @@ from pullback.hosts.keras import is_layer, layers_called_by, run_on
 from pullback.hosts.overrides import Gradients, class_of, kind_of
 from pullback.hosts.reading import Whole, being_read, read
 from pullback.hosts.torch import kinds
+from pullback.patched import patched
 
 
 class Overriding(TorchFunctionMode):
@@ -43,8 +44,8 @@ class Overriding(TorchFunctionMode):
         self.replaced = dict.fromkeys(self.replaced, 0)
         self.seen.clear()
         self._thread = threading.get_ident()
-        self._call = torch.nn.Module.__call__
-        torch.nn.Module.__call__ = asking(self, self._call)  # type: ignore[method-assign]
+        call = asking(self, torch.nn.Module.__call__)
+        self._stack.enter_context(patched(torch.nn.Module, __call__=call))
         if run_on("torch"):
             self._stack.enter_context(layers_called_by(self.module_gradient, self.gradients.wrap))
         super().__enter__()
@@ -52,7 +53,6 @@ class Overriding(TorchFunctionMode):
 
     def __exit__(self, kind: Any, *rest: Any) -> None:
         self._stack.close()
-        torch.nn.Module.__call__ = self._call  # type: ignore[method-assign]
         super().__exit__(kind, *rest)
         if kind is None and self.strict:
             self.gradients.check(self.replaced, list(self.seen), "override")
@@ -87,14 +87,9 @@ class Overriding(TorchFunctionMode):
         call.inputs = ()
         return call.structure(outputs)
 
-    @contextlib.contextmanager
-    def at_a_place(self) -> Iterator[None]:
+    def at_a_place(self) -> contextlib.AbstractContextManager[None]:
         """Let functions run as they are."""
-        before, self.busy = self.busy, True
-        try:
-            yield
-        finally:
-            self.busy = before
+        return patched(self, busy=True)
 
     def module_gradient(self, module: torch.nn.Module) -> Any:
         """Give the gradient for a module, if it is of a kind."""

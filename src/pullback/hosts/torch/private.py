@@ -20,12 +20,13 @@ from torch._functorch.pyfunctorch import (
     temporarily_clear_interpreter_stack,
 )
 from torch._functorch.utils import enable_single_level_autograd_function
+from torch._library.custom_ops import CustomOpDef
 from torch.autograd import forward_ad
 from torch.autograd.function import _SingleLevelFunction
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import SUPPORTED_NODES, register_pytree_node
 
-__all__ = ["SUPPORTED_NODES", "TorchDispatchMode", "register_pytree_node"]
+__all__ = ["SUPPORTED_NODES", "CustomOpDef", "TorchDispatchMode", "register_pytree_node"]
 
 transforming: Callable[[], bool] = torch._C._are_functorch_transforms_active
 alive = _functorch.unwrap_if_dead  # what a transform that is over has left wrapped
@@ -168,6 +169,35 @@ def is_followed(tensor: Any) -> bool:
 def is_wrapped(tensor: Any) -> bool:
     """Tell whether a tensor belongs to a transform."""
     return bool(_functorch.is_functorch_wrapped_tensor(tensor))
+
+
+def peeled(tensor: Any) -> tuple[Any, list[int]]:
+    """Take off what transforms have wrapped around a tensor: what is inside, and the axes of batches."""
+    axes: list[int] = []
+    while is_wrapped(tensor):
+        axis = _functorch.maybe_get_bdim(tensor)
+        if axis >= 0:
+            axes.append(axis)
+        tensor = _functorch.get_unwrapped(tensor)
+    return tensor, axes
+
+
+def is_hollow(tensor: Any) -> bool:
+    """Tell whether a tensor may hold nothing, or its data elsewhere: a fake, functional or sharded one."""
+    own = type(tensor).__torch_dispatch__ is not torch.Tensor.__torch_dispatch__
+    return bool(own or tensor.is_meta or torch._is_functional_tensor(tensor))
+
+
+@contextlib.contextmanager
+def aside() -> Iterator[None]:
+    """Let no transformation, mode or subclass of the program see what is done."""
+    with (
+        torch._C._DisableFuncTorch(),
+        torch._C._DisableTorchDispatch(),
+        torch._C.DisableTorchFunctionSubclass(),
+        torch.no_grad(),
+    ):
+        yield
 
 
 def has_values(tensor: Any) -> bool:

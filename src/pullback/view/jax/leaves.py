@@ -26,16 +26,6 @@ def is_inexact(leaf: Any) -> bool:
     return is_array(leaf) and bool(jnp.issubdtype(leaf.dtype, jnp.inexact))
 
 
-def precision(name: str | None, array: Any) -> Any:
-    """Give a floating or complex array the precision of a dtype."""
-    if name is None or not jnp.issubdtype(array.dtype, jnp.inexact):
-        return array
-    if jnp.issubdtype(array.dtype, jnp.complexfloating):
-        wide = {"float64": "complex128", "float32": "complex64"}.get(name)
-        return array if wide is None else array.astype(wide)
-    return array.astype(name)
-
-
 def wide() -> contextlib.AbstractContextManager[Any]:
     """Allow 64 bits in this thread, and nowhere else."""
     if hasattr(jax, "enable_x64"):
