@@ -121,7 +121,7 @@ class RuleLoss(keras.losses.Loss):
         )
         reduction = options.get("reduction", "sum_over_batch_size")
         self.function = loss_rule(value, gradient, like, differs, reduction)
-        self.rule: Rule = self.function.rule  # type: ignore[attr-defined]
+        self.rule: Rule = self.function.rule
         self.parts = {"value": value, "gradient": gradient, "like": like}
         self.differs = differs
         super().__init__(name=name or plain_name(value), **options)

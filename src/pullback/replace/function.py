@@ -5,11 +5,12 @@ from __future__ import annotations
 import inspect
 import keyword
 import re
-from typing import Any
+from collections.abc import Callable
+from typing import Any, cast
 
 from pullback.errors import DefinitionError
-from pullback.hosts.base import Function
 from pullback.rule import Intent, Rule, at, filled_in, name_of, source_of
+from pullback.typed import DefinedFunction, P, RuleFunction, Y
 
 _ANY = inspect.signature(lambda *args, **kwargs: None)
 
@@ -50,13 +51,13 @@ def require_functions(verb: str, fix: str, **given: Any) -> None:
             )
 
 
-def made_of(function: Function, *parts: Any) -> Function:
+def made_of(function: RuleFunction[..., Any], f: Callable[P, Y], *more: Any) -> DefinedFunction[P, Y]:
     """Tell what a function calls, so that a model it becomes part of knows the weights in it."""
-    function.parts = parts  # type: ignore[attr-defined]
-    return function
+    vars(function)["parts"] = (f, *more)
+    return cast("DefinedFunction[P, Y]", function)
 
 
-def without_pushforward(function: Function) -> Function:
+def without_pushforward(function: DefinedFunction[P, Y]) -> RuleFunction[P, Y]:
     """Take the decorator for a pushforward away where forward mode is derived from another function."""
-    del function.pushforward  # type: ignore[attr-defined]
+    del function.pushforward
     return function

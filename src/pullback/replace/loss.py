@@ -25,6 +25,7 @@ from pullback.hosts import Role
 from pullback.hosts.base import Function, Host, Tensor, show_shape
 from pullback.replace.function import plain_name, require_functions, where_of
 from pullback.rule import Rule, name_of, source_of
+from pullback.typed import DefinedFunction, Loss
 
 
 def loss(
@@ -36,7 +37,7 @@ def loss(
     name: str | None = None,
     reduction: str = "sum_over_batch_size",
     dtype: Any = None,
-) -> Any:
+) -> Loss:
     """Build a Keras loss from a value and an analytical gradient.
 
     It respects sample weights, class weights, reductions, mixed precision and distribution as every Keras
@@ -74,7 +75,7 @@ def loss(
 
 def loss_rule(
     value: Function, gradient: Function, like: Any, differs: str | None, reduction: Any
-) -> Function:
+) -> DefinedFunction[..., Any]:
     """Make the rule of a loss: one value per example, whose gradient is given."""
     require_functions("loss", "pb.loss(value, gradient)", value=value, gradient=gradient)
     for part in (value, gradient):

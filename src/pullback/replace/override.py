@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, overload
 
 import numpy as np
 
@@ -20,8 +20,15 @@ from pullback.hosts.base import Cotangents, Derived, Function, Host, Pullback, T
 from pullback.hosts.layers import is_layer
 from pullback.replace.with_gradient import pulled
 from pullback.rule import Intent, Rule, name_of, source_of
+from pullback.typed import M, OverriddenFunction, Overriding, P, Y
 
 
+@overload
+def override(target: Mapping[Any, Function], /) -> Overriding: ...
+@overload
+def override(target: M, gradients: Mapping[Any, Function]) -> M: ...
+@overload
+def override(target: Callable[P, Y], gradients: Mapping[Any, Function]) -> OverriddenFunction[P, Y]: ...
 def override(target: Any, gradients: Mapping[Any, Function] | None = None) -> Any:
     """Replace the gradient of every operation or layer of a kind, wherever it occurs in a function or model.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from pullback import contract, takes, tree
@@ -13,9 +13,10 @@ from pullback.hosts.base import Function, Host, Tensor, show_shape
 from pullback.replace.function import made_of, require_functions, rule_of, without_pushforward
 from pullback.replace.graft import Graft, values_of
 from pullback.rule import Intent, name_of
+from pullback.typed import P, RuleFunction, Y
 
 
-def surrogate(f: Function, like: Function) -> Function:
+def surrogate(f: Callable[P, Y], like: Function) -> RuleFunction[P, Y]:
     """Give a function the gradient of another one.
 
     Second order and forward mode: derived, those of `like`. So are the gradients of variables and closures.
@@ -56,8 +57,7 @@ def surrogate(f: Function, like: Function) -> Function:
         require_same(host, call, values, sources, f"that of `{name_of(like)}`", like)
         return host.apply(Graft(call, len(values), pass_on), values + sources)
 
-    function = function_of(rule, apply)
-    return made_of(without_pushforward(function), f, like)
+    return without_pushforward(made_of(function_of(rule, apply), f, like))
 
 
 def _require_structure(call: Call, outputs: Any, like: str) -> None:
