@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback.dtypes import CARRIER, is_guest, of_numpy
 from pullback.record.sample import Spec
 
 
@@ -47,12 +48,7 @@ def _array(tensor: Any) -> Any:
         return tensor.numpy()
     except TypeError:
         name = str(tensor.dtype).removeprefix("torch.")
-    try:
-        import ml_dtypes
-    except ImportError:
-        return None
-    dtype = getattr(ml_dtypes, name, None)
-    whole = {1: "uint8", 2: "int16"}.get(tensor.element_size())
+    dtype, whole = of_numpy(name), CARRIER.get(name)
     if dtype is None or whole is None:
         return None
     return tensor.view(getattr(sys.modules["torch"], whole)).numpy().view(dtype)
@@ -95,7 +91,7 @@ def thaw(array: Any, device: str) -> Any:
     """Make a tensor of an array again, on the device that it came from."""
     import torch
 
-    if array.dtype.kind == "V" or array.dtype.name not in np.sctypeDict:  # bfloat16 and smaller
+    if is_guest(array.dtype):
         dtype = getattr(torch, array.dtype.name)
         return torch.tensor(array.astype(np.float32), device=device or None).to(dtype)
     return torch.tensor(array, device=device or None)

@@ -13,6 +13,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from pullback.dtypes import COMPLEX
 from pullback.hosts.base import Met
 from pullback.hosts.layers import numbered
 from pullback.hosts.tensorflow import HOST
@@ -46,8 +47,7 @@ class TensorFlowAdapter(Adapter):
         if self.dtype is None:
             return tensor
         if tensor.dtype.is_complex:
-            wide = {"float64": tf.complex128, "float32": tf.complex64}.get(self.dtype)
-            return tensor if wide is None else tf.cast(tensor, wide)
+            return tf.cast(tensor, COMPLEX.get(self.dtype, tensor.dtype))
         return tf.cast(tensor, self.dtype) if tensor.dtype.is_floating else tensor
 
     def weights(self) -> dict[str, Any]:

@@ -1,7 +1,4 @@
-"""What the checker sees of single values in PyTorch: the array behind a tensor, and the tensor of an array.
-
-NumPy has no bfloat16 of its own: `ml_dtypes` brings it.
-"""
+"""What the checker sees of single values in PyTorch: the array of a tensor, and the tensor of an array."""
 
 from __future__ import annotations
 
@@ -10,6 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from pullback.dtypes import CARRIER, COMPLEX, of_numpy
 from pullback.errors import UnsupportedInputError
 from pullback.view.subject import Array
 
@@ -19,8 +17,9 @@ def array_of(tensor: Any) -> Array:
     plain = tensor.detach().to("cpu").resolve_conj().resolve_neg()
     if plain.layout != torch.strided:
         plain = plain.to_dense()
-    if plain.dtype == torch.bfloat16:
-        return np.array(plain.view(torch.int16).numpy()).view(_bfloat16())
+    name = str(plain.dtype).removeprefix("torch.")
+    if name in CARRIER:
+        return np.array(plain.view(getattr(torch, CARRIER[name])).numpy()).view(_guest(name))
     return np.array(plain.numpy())
 
 
@@ -28,8 +27,9 @@ def tensor_of(array: Array) -> Any:
     """Make a tensor that shares its memory with an array."""
     if not array.flags.writeable or any(s < 0 for s in array.strides):
         array = np.array(array)
-    if array.dtype.name == "bfloat16":
-        return torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)
+    name = array.dtype.name
+    if name in CARRIER:
+        return torch.from_numpy(array.view(CARRIER[name])).view(getattr(torch, name))
     return torch.from_numpy(array) if array.ndim else torch.from_numpy(array.reshape(1)).view(())
 
 
@@ -38,19 +38,17 @@ def precision(name: str | None, tensor: Any) -> Any:
     if name is None:
         return tensor
     if tensor.is_complex():
-        wide = {"float64": torch.complex128, "float32": torch.complex64}.get(name)
-        return tensor if wide is None else tensor.to(wide)
+        return tensor.to(getattr(torch, COMPLEX[name])) if name in COMPLEX else tensor
     return tensor.to(getattr(torch, name)) if tensor.is_floating_point() else tensor
 
 
-def _bfloat16() -> Any:
-    try:
-        import ml_dtypes
-    except ImportError:
+def _guest(name: str) -> Any:
+    dtype = of_numpy(name)
+    if dtype is None:
         raise UnsupportedInputError.about(
             "check",
-            found="a tensor of dtype bfloat16, which NumPy does not know",
+            found=f"a tensor of dtype {name}, which NumPy does not know",
             expected="the package ml_dtypes, which teaches it to NumPy",
             fix="pip install ml_dtypes",
-        ) from None
-    return ml_dtypes.bfloat16
+        )
+    return dtype
