@@ -12,7 +12,7 @@ from typing import Any, cast
 from pullback import hosts
 from pullback.errors import CotangentDtypeError, CotangentShapeError, HostError
 from pullback.hosts import Role
-from pullback.hosts.base import Host, Spec, Tensor, Traces, broadcast_axes, show_shape
+from pullback.hosts.base import Host, Spec, Tensor, Traces, broadcast_axes, same_shape, show_shape
 from pullback.hosts.numpy import HOST as NUMPY
 from pullback.hosts.refusals import no_numbers
 from pullback.rule import at, name_of, source_of
@@ -109,7 +109,7 @@ def _check_dtype(have: Spec, want: Spec, where: str, what: str, who: str, option
 
 
 def _check_shape(have: Spec, want: Spec, where: str, what: str, grad: Callable[..., Any]) -> None:
-    if have.shape is None or want.shape is None or same(have.shape, want.shape):
+    if have.shape is None or want.shape is None or same_shape(have.shape, want.shape):
         return
     name = what.split("`")[1]
     axes = broadcast_axes(have.shape, want.shape)
@@ -151,8 +151,3 @@ def _said_later(where: str, what: str, grad: Callable[..., Any]) -> str:
             fix=f"return pb.unbroadcast({given}, like={name}), if `{name}` was broadcast",
         )
     )
-
-
-def same(a: tuple[int | None, ...], b: tuple[int | None, ...]) -> bool:
-    """Tell whether two shapes can be one, where None is a length that nobody knows."""
-    return len(a) == len(b) and all(m is None or n is None or m == n for m, n in zip(a, b))

@@ -8,9 +8,9 @@ from typing import Any
 
 from pullback import tree
 from pullback.contract import TENSOR, require_return
-from pullback.cotangent import require_tensor, same, shown
+from pullback.cotangent import require_tensor, shown
 from pullback.errors import CotangentCountError, CotangentShapeError, GradSignatureError
-from pullback.hosts.base import Host, Operation, Tensor, show_shape
+from pullback.hosts.base import Host, Operation, Tensor, same_shape, show_shape
 from pullback.rule import Rule
 
 
@@ -68,7 +68,7 @@ def fitted(tangents: Sequence[Any], outputs: Sequence[Tensor], operation: Operat
         if tangent is None or not host.differentiable(output) or host.fit([tangent], [output]):
             continue
         have, want = host.spec(tangent).shape, host.spec(output).shape
-        if have is not None and want is not None and not same(have, want):
+        if have is not None and want is not None and not same_shape(have, want):
             raise CotangentShapeError.about(
                 operation.where,
                 found=f"the pushforward returned shape {show_shape(have)} for an output of shape "

@@ -9,7 +9,7 @@ from pullback import contract, takes, tree
 from pullback.call import Call
 from pullback.define import function_of
 from pullback.errors import SurrogateError
-from pullback.hosts.base import Function, Host, Tensor, show_shape
+from pullback.hosts.base import Function, Host, Tensor, same_shape, show_shape
 from pullback.replace.function import made_of, require_functions, rule_of, without_pushforward
 from pullback.replace.graft import Graft, values_of
 from pullback.rule import Intent, name_of
@@ -94,7 +94,7 @@ def require_same(
         known = have.shape is not None and want.shape is not None
         if not host.differentiable(value):
             fix = f"cast the output to {have.dtype}"
-        elif known and not _agree(have.shape or (), want.shape or ()):
+        elif known and not same_shape(have.shape or (), want.shape or ()):
             fix = "pb.surrogate(f, like=…), with a function that has the shape of the output"
             if like is not None:
                 fix = f"make `{name_of(like)}` return shape {show_shape(want.shape or ())}"
@@ -107,10 +107,6 @@ def require_same(
             why="the cotangent of the one is handed to the other",
             fix=fix,
         )
-
-
-def _agree(a: Sequence[int | None], b: Sequence[int | None]) -> bool:
-    return len(a) == len(b) and all(m is None or n is None or m == n for m, n in zip(a, b))
 
 
 def pass_on(graft: Graft, tensors: Sequence[Tensor], cotangents: Sequence[Tensor]) -> list[Any]:
