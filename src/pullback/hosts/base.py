@@ -10,8 +10,9 @@ import contextlib
 import itertools
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
+from pullback.dtypes import Kind
 from pullback.errors import CotangentShapeError
 from pullback.hosts.overrides import Gradients
 from pullback.rule import Intent
@@ -20,7 +21,6 @@ Tensor = Any
 Function = Callable[..., Any]
 # takes a structure apart: its parts, and what puts such parts together
 Opener = Callable[[Any], "tuple[list[Any], Callable[[Sequence[Any]], Any]]"]
-Kind = Literal["floating", "complex", "integer", "other"]
 
 
 class Spec(NamedTuple):
@@ -40,6 +40,11 @@ def show_shape(shape: tuple[int | None, ...]) -> str:
     return f"({lengths[0]},)" if len(lengths) == 1 else f"({', '.join(lengths)})"
 
 
+def same_shape(a: tuple[int | None, ...], b: tuple[int | None, ...]) -> bool:
+    """Tell whether two shapes can be one, where None is a length that nobody knows."""
+    return a == b or (len(a) == len(b) and all(m is None or n is None or m == n for m, n in zip(a, b)))
+
+
 def broadcast_axes(big: tuple[int | None, ...], small: tuple[int | None, ...]) -> tuple[int, ...] | None:
     """List the axes of `big` along which `small` was broadcast; None when it cannot have been."""
     extra = len(big) - len(small)
@@ -52,11 +57,6 @@ def broadcast_axes(big: tuple[int | None, ...], small: tuple[int | None, ...]) -
         elif m is not None and n is not None and m != n:
             return None
     return tuple(axes)
-
-
-def same_shape(a: tuple[int | None, ...], b: tuple[int | None, ...]) -> bool:
-    """Tell whether two shapes can be one, where None is a length that nobody knows."""
-    return len(a) == len(b) and all(m is None or n is None or m == n for m, n in zip(a, b))
 
 
 def summed_axes(have: tuple[int, ...], want: tuple[int, ...]) -> tuple[int, ...]:

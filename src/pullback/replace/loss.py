@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pullback.hosts.base import Function
+from pullback.typed import Loss
 
 
 def loss(
@@ -16,7 +17,7 @@ def loss(
     name: str | None = None,
     reduction: str = "sum_over_batch_size",
     dtype: Any = None,
-) -> Any:
+) -> Loss:
     """Build a Keras loss from a value and an analytical gradient.
 
     It respects sample weights, class weights, reductions, mixed precision and distribution as every Keras

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
@@ -23,8 +23,15 @@ from pullback.outputs import LONE, TENSOR, Outputs
 from pullback.plan import plan
 from pullback.replace.with_gradient import pulled, with_gradient
 from pullback.rule import Intent, Rule, name_of, source_of
+from pullback.typed import M, OverriddenFunction, Overriding, P, Y
 
 
+@overload
+def override(target: Mapping[Any, Function], /) -> Overriding: ...
+@overload
+def override(target: M, gradients: Mapping[Any, Function]) -> M: ...
+@overload
+def override(target: Callable[P, Y], gradients: Mapping[Any, Function]) -> OverriddenFunction[P, Y]: ...
 def override(target: Any, gradients: Mapping[Any, Function] | None = None) -> Any:
     """Replace the gradient of every operation or layer of a kind, wherever it occurs in a function or model.
 

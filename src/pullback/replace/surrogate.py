@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from pullback import takes, tree
@@ -14,9 +14,10 @@ from pullback.outputs import TENSOR, Outputs
 from pullback.plan import Plan
 from pullback.replace.graft import Graft, made_of, values_of, without_pushforward
 from pullback.rule import Intent, name_of, rule_of
+from pullback.typed import P, RuleFunction, Y
 
 
-def surrogate(f: Function, like: Function) -> Function:
+def surrogate(f: Callable[P, Y], like: Function) -> RuleFunction[P, Y]:
     """Give a function the gradient of another one.
 
     Second order and forward mode: derived, those of `like`. So are the gradients of variables and closures.
@@ -57,8 +58,7 @@ def surrogate(f: Function, like: Function) -> Function:
         require_same(plan, values, sources, f"that of `{name_of(like)}`", like)
         return Graft(plan, outputs, len(values), pass_on).applied(values, sources)
 
-    function = function_of(rule, apply)
-    return made_of(without_pushforward(function), f, like)
+    return without_pushforward(made_of(function_of(rule, apply), f, like))
 
 
 def _require_structure(plan: Plan, outputs: Outputs, smooth: Any, like: str) -> None:

@@ -18,11 +18,12 @@ from pullback.outputs import Outputs
 from pullback.plan import Plan, plan
 from pullback.replace.graft import Graft, made_of, values_of
 from pullback.rule import Rule, name_of, rule_of, where_of
+from pullback.typed import DefinedFunction, P, Y
 
 
 def with_gradient(
-    f: Function, grad: Function, *, like: Function | None = None, differs: str | None = None
-) -> Function:
+    f: Callable[P, Y], grad: Function, *, like: Function | None = None, differs: str | None = None
+) -> DefinedFunction[P, Y]:
     """Keep a function as it is, and take its gradient from another function.
 
     Variables that `f` reads, such as a layer's weights, and tensors it closes over keep the gradients of

@@ -15,8 +15,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from pullback.dtypes import Kind, kind
 from pullback.hosts import refusals
-from pullback.hosts.base import Foreign, Kind, Met, Opener, Operation, Spec, summed_axes
+from pullback.hosts.base import Foreign, Met, Opener, Operation, Spec, summed_axes
 from pullback.hosts.jax import arrays, callback
 from pullback.hosts.jax import transforms as _transforms  # noqa: F401  JAX is told there what becomes of `pushed`
 from pullback.hosts.jax.apply import apply
@@ -27,18 +28,12 @@ from pullback.hosts.overrides import Gradients
 # Asked several times in every call: what a type and a dtype are is found once.
 _arrays: dict[type, bool] = {}
 _kinds: dict[Any, Kind] = {}
-_KINDS: list[tuple[Any, Kind]] = [
-    (jnp.floating, "floating"),
-    (jnp.complexfloating, "complex"),
-    (jnp.integer, "integer"),
-]
 
 
 def _kind(dtype: Any) -> Kind:
     found = _kinds.get(dtype)
     if found is None:
-        kinds = (kind for base, kind in _KINDS if jnp.issubdtype(dtype, base))
-        found = _kinds[dtype] = next(kinds, "other")
+        found = _kinds[dtype] = kind(dtype.name)
     return found
 
 

@@ -7,12 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from pullback.dtypes import kind
 from pullback.errors import HostError
-from pullback.hosts.base import Kind, Opener, Operation, Spec, summed_axes
+from pullback.hosts.base import Opener, Operation, Spec, summed_axes
 from pullback.hosts.numpy import arrays, callback
 from pullback.hosts.overrides import Gradients
-
-_KINDS: dict[str, Kind] = {"f": "floating", "c": "complex", "i": "integer", "u": "integer"}
 
 
 class NumPyHost:
@@ -42,9 +41,7 @@ class NumPyHost:
     def spec(self, tensor: Any) -> Spec:
         array = np.asarray(tensor)
         name = array.dtype.name
-        return Spec(
-            array.shape, name, "floating" if name == "bfloat16" else _KINDS.get(array.dtype.kind, "other")
-        )
+        return Spec(array.shape, name, kind(name))
 
     def differentiable(self, tensor: Any) -> bool:
         return self.spec(tensor).kind in ("floating", "complex")

@@ -14,9 +14,10 @@ from typing import Any
 
 import tensorflow as tf
 
+from pullback.dtypes import COMPUTING, kind
 from pullback.errors import UnsupportedInputError
 from pullback.hosts import refusals
-from pullback.hosts.base import Foreign, Kind, Met, Opener, Operation, Spec, summed_axes
+from pullback.hosts.base import Foreign, Met, Opener, Operation, Spec, summed_axes
 from pullback.hosts.keras import is_weight
 from pullback.hosts.overrides import Gradients
 from pullback.hosts.tensorflow import arrays, autograph, callback, public, recording
@@ -30,7 +31,7 @@ _EAGER = tf.__internal__.EagerTensor
 # So are `.shape` and `.dtype`, against the tuple and the number that they build objects from.
 _shape_of = getattr(_EAGER, "_shape_tuple", lambda tensor: tuple(tensor.shape))
 _dtype_of = getattr(_EAGER, "_datatype_enum", lambda tensor: tensor.dtype.as_datatype_enum)
-_FLOATING = frozenset(d.as_datatype_enum for d in (tf.float16, tf.bfloat16, tf.float32, tf.float64))
+_FLOATING = frozenset(tf.as_dtype(name).as_datatype_enum for name in COMPUTING)
 _SPARSE = (tf.RaggedTensor, tf.SparseTensor, tf.IndexedSlices)
 
 
@@ -99,13 +100,8 @@ class TensorFlowHost:
                 tensor = tf.convert_to_tensor(tensor)
             rank_known = tf.TensorShape(tensor.shape).rank is not None
             shape = tuple(tf.TensorShape(tensor.shape).as_list()) if rank_known else None
-        dtype = tf.as_dtype(tensor.dtype)
-        kinds: list[tuple[bool, Kind]] = [
-            (dtype.is_floating, "floating"),
-            (dtype.is_complex, "complex"),
-            (dtype.is_integer, "integer"),
-        ]
-        return Spec(shape, dtype.name, next((kind for holds, kind in kinds if holds), "other"))
+        name = tf.as_dtype(tensor.dtype).name
+        return Spec(shape, name, kind(name))
 
     def differentiable(self, tensor: Any) -> bool:
         if type(tensor) is _EAGER and _dtype_of(tensor) in _FLOATING:

@@ -11,9 +11,10 @@ from typing import Any
 
 import torch
 
+from pullback.dtypes import kind
 from pullback.errors import UnsupportedInputError
 from pullback.hosts import refusals
-from pullback.hosts.base import Foreign, Kind, Met, Opener, Operation, Spec, summed_axes
+from pullback.hosts.base import Foreign, Met, Opener, Operation, Spec, summed_axes
 from pullback.hosts.keras import is_weight
 from pullback.hosts.overrides import Gradients
 from pullback.hosts.torch import arrays, callback, eager, modules, private, transforms
@@ -21,7 +22,7 @@ from pullback.hosts.torch.run import run
 
 # What every call looks at, several times.
 _TENSOR, _PARAMETER, _STRIDED = torch.Tensor, torch.nn.Parameter, torch.strided
-_FLOATING = frozenset((torch.float16, torch.bfloat16, torch.float32, torch.float64))
+_FLOATING = arrays.FLOATING
 
 
 class TorchHost:
@@ -75,15 +76,8 @@ class TorchHost:
 
     def spec(self, tensor: Any) -> Spec:
         tensor = torch.as_tensor(tensor)
-        dtype = tensor.dtype
-        kind: Kind = "integer"
-        if dtype.is_floating_point:
-            kind = "floating"
-        elif dtype.is_complex:
-            kind = "complex"
-        elif dtype == torch.bool:
-            kind = "other"
-        return Spec(tuple(tensor.shape), str(dtype).removeprefix("torch."), kind)
+        name = str(tensor.dtype).removeprefix("torch.")
+        return Spec(tuple(tensor.shape), name, kind(name))
 
     def differentiable(self, tensor: Any) -> bool:
         dtype = tensor.dtype

@@ -13,26 +13,19 @@ from typing import Any, NoReturn
 import torch
 from torch.autograd import forward_ad
 
+from pullback.dtypes import CARRIER, TABLE
 from pullback.hosts.base import Foreign, Spec, register, registered
 from pullback.hosts.numpy import callback as on_arrays
 from pullback.hosts.numpy.callback import Maps
 from pullback.hosts.torch import private
+from pullback.hosts.torch.arrays import DTYPES
 
 _PLAIN = (torch.Tensor, torch.nn.Parameter)
 _UNKNOWN = -1  # the length of an axis, until it has run
-# what NumPy has no dtype for, and the integers of its size
-_BITS = {torch.bfloat16: torch.int16} | {
-    getattr(torch, name): torch.uint8
-    for name in ("float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz")
-}
-_PACKED = {str(dtype).removeprefix("torch."): dtype for dtype in _BITS}
-_DTYPES = [
-    *(torch.float16, torch.float32, torch.float64, torch.complex64, torch.complex128, torch.bool),
-    *(torch.int8, torch.int16, torch.int32, torch.int64),
-    *(torch.uint8, torch.uint16, torch.uint32, torch.uint64),
-    *_BITS,
-]
-_NAMES = [str(dtype).removeprefix("torch.") for dtype in _DTYPES]
+_PACKED = {name: dtype for name, dtype in DTYPES.items() if name in CARRIER}
+_BITS = {dtype: DTYPES[CARRIER[name]] for name, dtype in _PACKED.items()}
+_NAMES = [name for name in DTYPES if name in CARRIER or TABLE[name].computes]
+_DTYPES = [DTYPES[name] for name in _NAMES]
 
 
 def callback(foreign: Foreign, tensors: Sequence[Any], outputs: Sequence[Spec]) -> list[Any]:
@@ -103,7 +96,7 @@ def _tensor(array: Any, spec: Spec) -> Any:
     dtype = _PACKED.get(spec.dtype)
     if dtype is None:
         return torch.from_numpy(array)
-    return torch.from_numpy(array.view(str(_BITS[dtype]).removeprefix("torch."))).view(dtype)
+    return torch.from_numpy(array.view(CARRIER[spec.dtype])).view(dtype)
 
 
 # ── the operator ─────────────────────────────────────────────────────────────────────────────────────────

@@ -8,7 +8,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-_WIDE = ("float64", "complex128", "int64", "uint64")
+from pullback.dtypes import LONG
 
 
 def is_array(leaf: Any) -> bool:
@@ -18,7 +18,7 @@ def is_array(leaf: Any) -> bool:
 
 def is_wide(leaf: Any) -> bool:
     """Tell whether a leaf needs 64 bits to be what it is."""
-    return isinstance(leaf, jax.Array) and leaf.dtype.name in _WIDE
+    return isinstance(leaf, jax.Array) and leaf.dtype.name in LONG
 
 
 def is_inexact(leaf: Any) -> bool:

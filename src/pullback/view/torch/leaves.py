@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from pullback.dtypes import CARRIER, of_numpy
 from pullback.errors import UnsupportedInputError
 from pullback.view.subject import Array
 
@@ -32,26 +33,22 @@ def array_of(tensor: Any) -> Array:
 
 def viewed(tensor: Any) -> Array | None:
     """Give the array on the memory of a dense tensor; None for a dtype that has no name in NumPy."""
-    try:
+    name = _name(tensor)
+    if name not in CARRIER:
         return np.asarray(tensor.numpy())
-    except TypeError:
-        carrier = _CARRIERS.get(tensor.element_size())
-    try:
-        import ml_dtypes
-    except ImportError:
-        return None
-    dtype = getattr(ml_dtypes, _name(tensor), None)
-    if dtype is None or carrier is None:
-        return None
-    return np.asarray(tensor.view(getattr(torch, carrier)).numpy().view(dtype))
+    dtype = of_numpy(name)
+    return (
+        None if dtype is None else np.asarray(tensor.view(getattr(torch, CARRIER[name])).numpy().view(dtype))
+    )
 
 
 def tensor_of(array: Array) -> Any:
     """Make a tensor that shares its memory with an array."""
     if not array.flags.writeable or any(s < 0 for s in array.strides):
         array = np.array(array)
-    if array.dtype.type.__module__ != "numpy":
-        return tensor_of(array.view(_CARRIERS[array.itemsize])).view(getattr(torch, array.dtype.name))
+    name = array.dtype.name
+    if name in CARRIER:
+        return tensor_of(array.view(CARRIER[name])).view(getattr(torch, name))
     return torch.from_numpy(array) if array.ndim else torch.from_numpy(array.reshape(1)).view(())
 
 
