@@ -141,6 +141,14 @@ class RulePullback(Pullback):
                 return Cotangents(laid, [])
         return self.settled(returned, variables)
 
+    def raw(self, cotangents: Sequence[Tensor | None]) -> list[Any]:
+        """Run `grad`, and give what it returned for each input as it is: for the checker, which judges it."""
+        plan, grad = self.plan, self.grad
+        assert grad is not None
+        given = [plan.host.zeros(o) if c is None else c for o, c in zip(self.outlines, cotangents)]
+        returned = plan.host.run(grad, self.outputs.arranged(given), {}, plan.where)
+        return contract.laid(returned, plan, self.tensors, grad)[0]
+
     def settled(self, returned: Any, variables: Sequence[Any] = ()) -> Cotangents:
         """Lay what `grad` returned along the inputs."""
         assert self.grad is not None

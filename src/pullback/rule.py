@@ -53,6 +53,7 @@ class Rule:
     order: int | None = None
     pushforward: Callable[..., Any] | None = None
     source: str = ""
+    bare: bool = False  # whether the body gives its outputs alone, and the gradient comes from elsewhere
     accuracy: float | None = None  # relative, that the gradient claims to have; None: all digits of the dtype
     # What a value of its own remembers: what hosts have measured of it, and the plans of its calls.
     memo: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)
@@ -140,7 +141,7 @@ def source_of(function: Any) -> str:
 
 def rule_of(f: Any, intent: Intent) -> Rule:
     """Describe any callable: a function, a compiled one, a layer, a function of a loaded model."""
-    return Rule(body=f, name=name_of(f), signature=signature_of(f), intent=intent, source=source_of(f))
+    return Rule(f, name_of(f), signature_of(f), intent=intent, source=source_of(f), bare=True)
 
 
 def where_of(f: Any) -> str:

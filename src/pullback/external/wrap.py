@@ -188,6 +188,7 @@ def external(
         order=held.order,
         source=source_of(function),
         accuracy=held.accuracy if accuracy is None else accuracy,
+        bare=True,
     )
     return _decorated(held, rule, intent)
 

@@ -50,7 +50,7 @@ def with_gradient(
     rule = rule_of(f, intent_of(where_of(f), like, differs))
     _refuse_argument(grad, 1, list(rule.signature.parameters), rule)  # known of every function: one output
     if any(parameter.name == "variables" for parameter in _parameters(grad)):
-        return made_of(function_of(dataclasses.replace(rule, body=_body(f, grad, rule))), f)
+        return made_of(function_of(dataclasses.replace(rule, body=_body(f, grad, rule), bare=False)), f)
 
     def pull(graft: Graft, tensors: Sequence[Tensor], cotangents: Sequence[Tensor]) -> list[Any]:
         sources, output = tensors[graft.count :], functools.partial(graft.output, tensors)

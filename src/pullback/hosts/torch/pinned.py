@@ -15,7 +15,7 @@ import torch
 
 from pullback.hosts import refusals
 from pullback.hosts.base import Cotangents, Operation, Pullback
-from pullback.hosts.torch import private as levels
+from pullback.hosts.torch import private
 from pullback.hosts.torch.residuals import parts
 
 _NUMBERS = (int, float, complex, bool, str, bytes, type(None), torch.dtype, torch.device)
@@ -81,9 +81,9 @@ def _same(old: Any, new: Any) -> bool:
         return True
     if old.shape != new.shape or old.dtype != new.dtype or old.device != new.device:
         return False
-    if not (levels.has_values(old) and levels.has_values(new)):
+    if not (private.has_values(old) and private.has_values(new)):
         return True
-    with levels.left(), torch.no_grad():
+    with private.left(), torch.no_grad():
         if not (old.dtype.is_floating_point or old.dtype.is_complex):
             return torch.equal(old, new)
         size = old.abs()
@@ -95,7 +95,7 @@ def _same(old: Any, new: Any) -> bool:
 
 def _pin(old: Any, new: Any) -> Any:
     """Give the old value and the new history."""
-    if old is new or levels.is_wrapped(old) or levels.is_wrapped(new):
+    if old is new or private.is_wrapped(old) or private.is_wrapped(new):
         return new
     return _pinning([old], new) if new.requires_grad else old
 

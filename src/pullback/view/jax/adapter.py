@@ -170,11 +170,6 @@ class JaxAdapter(Adapter):
 
     # ── rules ────────────────────────────────────────────────────────────────────────────────────────────
 
-    def native_pullback(self) -> Callable[..., Any] | None:
-        by_hand = super().native_pullback()
-        slots = self.arguments.slots
-        return None if by_hand is None else lambda *given: list(map(by_hand(*given).__getitem__, slots))
-
     def written_name(self) -> str:
         routine = inspect.isroutine(inspect.unwrap(self.function)) and self.name.isidentifier()
         return self.name if routine else super().written_name()

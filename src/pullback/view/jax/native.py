@@ -85,7 +85,7 @@ class CustomRule(Native):
         return self._pull
 
     def _pull(self, args: Sequence[Any], kwargs: dict[str, Any], cotangents: Sequence[Any]) -> list[Any]:
-        """Give one cotangent for each leaf of the arguments, then of the keywords by name."""
+        """Give one cotangent, or None, for each argument."""
         import jax
         from jax import numpy as jnp
 
@@ -109,15 +109,8 @@ class CustomRule(Native):
         moving = [i for i in range(len(values)) if i not in self.nondiff]
         if not isinstance(given, (tuple, list)) or len(given) != len(moving):
             raise ValueError("the cotangents cannot be matched to the inputs")
-        by_place = dict(zip(moving, given))
-        order = [*range(len(args)), *map(list(signature.parameters).index, tree.keys_of(kwargs))]
-        found: list[Any] = []
-        for place in order:
-            flat = tree.match(tree.flatten(values[place])[1], by_place.get(place))
-            if flat is None:
-                raise ValueError("the cotangents cannot be matched to the inputs")
-            found += [None if g is None else HOST.conjugate(g) for g in flat]
-        return found
+        by_place = dict(zip(moving, jax.tree_util.tree_map(HOST.conjugate, list(given))))
+        return [by_place.get(place) for place in range(len(values))]
 
     def numbered(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
         """Make arrays of the Python numbers that JAX would differentiate."""
