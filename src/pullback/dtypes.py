@@ -39,7 +39,7 @@ TABLE: dict[str, Dtype] = {
     "complex128": Dtype("complex", 2.0**-53, 1e-6, 1e-9, 1e-9),
     "complex64": Dtype("complex", 2.0**-24, 1e-3, 2e-5, 1e-4),
     **{f"float8_{layout}": _SMALL for layout in _FLOAT8},
-    **{name: _SMALL for name in ("float6_e2m3fn", "float6_e3m2fn", "float4_e2m1fn")},
+    **dict.fromkeys(("float6_e2m3fn", "float6_e3m2fn", "float4_e2m1fn"), _SMALL),
     "float4_e2m1fn_x2": Dtype("floating", computes=False),
     "float128": Dtype("floating", computes=False),
     "complex256": Dtype("complex", computes=False),
