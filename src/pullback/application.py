@@ -7,7 +7,7 @@ from operator import attrgetter
 from typing import Any
 
 from pullback import contract, outputs, takes, tangent
-from pullback.hosts.base import Cotangents, Operation, Pullback, Tensor
+from pullback.hosts.operation import Cotangents, Operation, Pullback, Tensor
 from pullback.plan import Plan
 from pullback.second import Second
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from pullback.application import Application
 from pullback.errors import DefinitionError
-from pullback.hosts.base import Tensor
+from pullback.hosts.operation import Tensor
 from pullback.hosts.reading import Whole, being_read, read
 from pullback.plan import Plan, plan
 from pullback.rule import EXACT, Intent, Rule, at, source_of

@@ -27,7 +27,8 @@ from pullback.errors import (
     OutputError,
 )
 from pullback.hosts import Role
-from pullback.hosts.base import Host, broadcast_axes, show_shape
+from pullback.hosts.base import Host
+from pullback.hosts.specs import broadcast_axes, show_shape
 from pullback.rule import Rule, at, name_of, signature_of, source_of
 from pullback.typed import DefinedFunction, P, T, Y
 

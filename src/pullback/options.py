@@ -9,7 +9,7 @@ from typing import Any
 from pullback import hosts
 from pullback.errors import DefinitionError, ForwardModeError, OptionError
 from pullback.hosts import Role
-from pullback.hosts.base import broadcast_axes, show_shape
+from pullback.hosts.specs import broadcast_axes, show_shape
 
 
 def require_number(verb: str, name: str, value: Any, *, least: float, fix: str, above: bool = False) -> None:

@@ -17,7 +17,8 @@ from pullback import hosts, tree
 from pullback.cotangent import described, shown
 from pullback.errors import GradSignatureError, HostError, MissingGradError, OutputError
 from pullback.hosts import Role
-from pullback.hosts.base import Host, Tensor
+from pullback.hosts.base import Host
+from pullback.hosts.operation import Tensor
 from pullback.rule import Rule, name_of
 
 Arrangement = Literal["each", "whole", "flat"]  # of the cotangents, when `grad` is called

@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 from pullback import contract, outputs
 from pullback.errors import SecondOrderError
-from pullback.hosts.base import Cotangents, Derived, Operation, Pullback, Tensor, filled
+from pullback.hosts.operation import Cotangents, Derived, Operation, Pullback, Tensor, filled
 from pullback.plan import Plan
 
 

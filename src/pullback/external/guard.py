@@ -19,7 +19,7 @@ from pullback.errors import (
 )
 from pullback.external.shapes import ArraySpec, kind_of
 from pullback.external.task import Failure
-from pullback.hosts.base import same_shape, show_shape
+from pullback.hosts.specs import same_shape, show_shape
 
 Array = np.ndarray[Any, Any]
 _LARGEST = 2**28  # bytes that the first call's arguments are summed up for

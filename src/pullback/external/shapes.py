@@ -19,7 +19,7 @@ from pullback import tree
 from pullback.dtypes import Kind, kind
 from pullback.errors import DefinitionError
 from pullback.external import same
-from pullback.hosts.base import Spec, show_shape
+from pullback.hosts.specs import Spec, show_shape
 from pullback.outputs import TENSOR, Outputs, by_default
 
 Array = np.ndarray[Any, Any]

@@ -21,7 +21,7 @@ from pullback.errors import (
     VectorConditionError,
 )
 from pullback.hosts import reached
-from pullback.hosts.base import Derived, Operation
+from pullback.hosts.operation import Derived, Operation
 
 _WORDS = {"O": "Python objects", "S": "bytes", "U": "strings", "M": "dates", "m": "times"}
 

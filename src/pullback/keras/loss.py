@@ -25,7 +25,9 @@ from pullback.errors import (
     OutputError,
 )
 from pullback.hosts import Role
-from pullback.hosts.base import Function, Host, Tensor, show_shape
+from pullback.hosts.base import Host
+from pullback.hosts.operation import Function, Tensor
+from pullback.hosts.specs import show_shape
 from pullback.options import require_functions
 from pullback.outputs import accepts
 from pullback.rule import Rule, name_of, plain_name, source_of, where_of

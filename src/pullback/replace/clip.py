@@ -17,7 +17,8 @@ from pullback import hosts
 from pullback.define import custom_gradient
 from pullback.errors import OptionError
 from pullback.example import example
-from pullback.hosts.base import Arrays, Function
+from pullback.hosts.base import Arrays
+from pullback.hosts.operation import Function
 from pullback.options import forward_refused, require_number, require_word
 from pullback.typed import T
 

@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from pullback import outputs
 from pullback.application import Application
-from pullback.hosts.base import Cotangents, Derived, Pullback, Tensor, filled
+from pullback.hosts.operation import Cotangents, Derived, Pullback, Tensor, filled
 from pullback.outputs import Outputs
 from pullback.plan import Plan
 from pullback.typed import DefinedFunction, P, RuleFunction, Y

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pullback.hosts.base import Function
+from pullback.hosts.operation import Function
 from pullback.typed import Loss
 
 

@@ -11,7 +11,7 @@ from pullback.cotangent import conform, shown
 from pullback.define import custom_gradient
 from pullback.errors import CotangentCountError, GradSignatureError
 from pullback.example import example
-from pullback.hosts.base import Function
+from pullback.hosts.operation import Function
 from pullback.options import require_functions
 from pullback.rule import at, source_of
 from pullback.typed import T

@@ -17,8 +17,9 @@ from pullback import hosts, tree
 from pullback.application import Application
 from pullback.errors import OverrideError
 from pullback.hosts import overrides
-from pullback.hosts.base import Cotangents, Derived, Function, Host, Pullback, Tensor, filled
+from pullback.hosts.base import Host
 from pullback.hosts.keras import is_layer
+from pullback.hosts.operation import Cotangents, Derived, Function, Pullback, Tensor, filled
 from pullback.outputs import LONE, TENSOR, Outputs
 from pullback.plan import plan
 from pullback.replace.with_gradient import pulled, with_gradient

@@ -9,7 +9,7 @@ import numpy as np
 from pullback import hosts
 from pullback.define import custom_gradient
 from pullback.example import example
-from pullback.hosts.base import Function
+from pullback.hosts.operation import Function
 from pullback.options import require_factor
 from pullback.typed import T
 

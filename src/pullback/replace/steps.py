@@ -12,7 +12,8 @@ import numpy as np
 from pullback import hosts
 from pullback.define import custom_gradient
 from pullback.example import example
-from pullback.hosts.base import Arrays, Function
+from pullback.hosts.base import Arrays
+from pullback.hosts.operation import Function
 from pullback.options import require_number, require_word
 from pullback.replace.slopes import SLOPES
 from pullback.typed import T

@@ -10,7 +10,7 @@ from pullback import hosts
 from pullback.define import custom_gradient
 from pullback.errors import ForbiddenGradientError
 from pullback.example import example
-from pullback.hosts.base import Function
+from pullback.hosts.operation import Function
 from pullback.typed import T
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from pullback.define import function_of
 from pullback.errors import SurrogateError
-from pullback.hosts.base import Tensor
+from pullback.hosts.operation import Tensor
 from pullback.options import require_functions
 from pullback.plan import Plan
 from pullback.replace.graft import Graft, made_of, values_of, without_pushforward

@@ -8,7 +8,8 @@ from typing import Any
 from pullback import takes, tree
 from pullback.define import function_of
 from pullback.errors import SurrogateError
-from pullback.hosts.base import Function, Tensor, same_shape, show_shape
+from pullback.hosts.operation import Function, Tensor
+from pullback.hosts.specs import same_shape, show_shape
 from pullback.options import require_functions
 from pullback.outputs import TENSOR, Outputs
 from pullback.plan import Plan

@@ -12,7 +12,7 @@ from pullback import contract, outputs, takes
 from pullback.cotangent import shown
 from pullback.define import function_of, intent_of
 from pullback.errors import GradSignatureError
-from pullback.hosts.base import Function, Tensor
+from pullback.hosts.operation import Function, Tensor
 from pullback.options import require_functions
 from pullback.outputs import Outputs
 from pullback.plan import Plan, plan

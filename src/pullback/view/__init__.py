@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 from pullback import hosts
-from pullback.errors import HostError
 from pullback.hosts.base import Host
 from pullback.view.subject import Subject
 
@@ -21,13 +21,8 @@ def subject_of(
 ) -> Subject:
     """Make a function and its example arguments a subject of the checker."""
     framework = hosts.framework_of(host)
-    if not framework:
-        raise HostError.about(
-            "check",
-            found=f"{host.name} arrays, which nobody differentiates",
-            expected="tensors of TensorFlow, JAX or PyTorch",
-            fix="tf.constant(x), jnp.asarray(x) or torch.as_tensor(x)",
-        )
+    if not framework or find_spec(f"pullback.view.{framework}") is None:
+        raise host.refused("check")
     adapter = import_module(f"pullback.view.{framework}.adapter").ADAPTER
     subject: Subject = adapter(function, tuple(args), dict(kwargs)).subject()
     return subject

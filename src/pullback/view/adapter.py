@@ -19,7 +19,8 @@ from pullback.application import Application, RulePullback
 from pullback.dtypes import is_real_or_complex
 from pullback.errors import NoTensorError
 from pullback.hosts import keras as layers
-from pullback.hosts.base import Host, Met, Tensor
+from pullback.hosts.base import Host, Met
+from pullback.hosts.operation import Tensor
 from pullback.plan import Plan, plan
 from pullback.rule import EXACT, Intent, Rule, signature_of, source_of, written
 from pullback.view.arguments import Arguments, is_array

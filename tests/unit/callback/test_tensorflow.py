@@ -11,8 +11,8 @@ from foreign import Recorded, floats, mixed
 import pullback as pb
 from pullback import hosts
 from pullback.errors import DerivativeError, ExternalError
-from pullback.hosts.base import Spec
 from pullback.hosts.numpy.callback import original
+from pullback.hosts.specs import Spec
 
 X = tf.constant([1.0, 2.0, 3.0])
 ROWS = tf.reshape(tf.range(6.0), [2, 3])

@@ -17,13 +17,16 @@ import numpy as np
 
 from pullback.dtypes import Kind, kind
 from pullback.hosts import refusals
-from pullback.hosts.base import Foreign, Met, Opener, Operation, Spec, summed_axes
+from pullback.hosts.base import Host, Met, Opener
+from pullback.hosts.foreign import Foreign
 from pullback.hosts.jax import arrays, callback
 from pullback.hosts.jax import transforms as _transforms  # noqa: F401  JAX is told there what becomes of `pushed`
 from pullback.hosts.jax.apply import apply
 from pullback.hosts.jax.run import run
 from pullback.hosts.keras import is_weight
+from pullback.hosts.operation import Operation
 from pullback.hosts.overrides import Gradients
+from pullback.hosts.specs import Spec, summed_axes
 
 # Asked several times in every call: what a type and a dtype are is found once.
 _arrays: dict[type, bool] = {}
@@ -45,12 +48,11 @@ def _is_array(value: Any) -> bool:
     return found
 
 
-class JaxHost:
+class JaxHost(Host):
     """Execute operations in JAX."""
 
     name = "JAX"
-    bypassed: list[Met] | None = None  # while the checker runs bodies without their rules: the rules met
-    arrays = arrays
+    arrays: Any = arrays
 
     def owns(self, kind: type) -> bool:
         native = issubclass(kind, (jax.Array, jax.core.Tracer))

@@ -25,9 +25,9 @@ import jax.numpy as jnp
 from jax.core import Tracer, eval_context
 
 from pullback.hosts import refusals
-from pullback.hosts.base import Cotangents, Operation, Pullback, filled
 from pullback.hosts.jax import called, captures, forward, owned, pushed, tracing, varying
 from pullback.hosts.jax.pushed import Derivative
+from pullback.hosts.operation import Cotangents, Operation, Pullback, filled
 
 _freezing: contextvars.ContextVar[frozenset[int]] = contextvars.ContextVar("freezing", default=frozenset())
 

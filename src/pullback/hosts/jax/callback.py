@@ -17,9 +17,10 @@ from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 from jax.sharding import AbstractMesh, NamedSharding, PartitionSpec
 
-from pullback.hosts.base import Foreign, Spec
+from pullback.hosts.foreign import Foreign
 from pullback.hosts.numpy import callback as on_arrays
 from pullback.hosts.numpy.callback import Maps
+from pullback.hosts.specs import Spec
 
 
 def callback(foreign: Foreign, tensors: Sequence[Any], outputs: Sequence[Spec]) -> list[Any]:

@@ -15,8 +15,8 @@ import jax
 
 from pullback.errors import PullbackError
 from pullback.hosts import linear, refusals
-from pullback.hosts.base import Operation, fitted
 from pullback.hosts.jax import linearity, tracing, varying
+from pullback.hosts.operation import Operation, fitted
 
 if TYPE_CHECKING:
     from pullback.hosts.jax.pushed import Derivative

@@ -16,8 +16,8 @@ import numpy as np
 from jax.extend.core import Literal
 
 from pullback.errors import OverrideError
-from pullback.hosts.base import Derived, Pullback
 from pullback.hosts.jax import kinds, tracing
+from pullback.hosts.operation import Derived, Pullback
 from pullback.hosts.overrides import Gradients
 from pullback.rule import reach
 

@@ -18,8 +18,8 @@ from jax.extend.core import Primitive, unmapped_aval
 from jax.extend.core.primitives import convert_element_type_p
 from jax.interpreters import ad, batching
 
-from pullback.hosts.base import Operation
 from pullback.hosts.jax import forward, varying
+from pullback.hosts.operation import Operation
 from pullback.hosts.refusals import Named
 
 Move = Callable[[Sequence[Any], Sequence[Any]], list[Any]]

@@ -10,9 +10,9 @@ import jax
 from jax.interpreters import ad, batching, mlir
 
 from pullback.hosts import refusals
-from pullback.hosts.base import Operation
 from pullback.hosts.jax import owned, pushed
 from pullback.hosts.jax.pushed import Derivative, Move, primitive, typed
+from pullback.hosts.operation import Operation
 from pullback.hosts.refusals import Named
 
 

@@ -20,7 +20,8 @@ import numpy as np
 
 from pullback import dtypes
 from pullback.errors import DerivativeError, ExternalError
-from pullback.hosts.base import Foreign, Spec, same_shape, show_shape
+from pullback.hosts.foreign import Foreign
+from pullback.hosts.specs import Spec, same_shape, show_shape
 
 Array = Any  # np.ndarray of any dtype
 # The maps that a call is inside, outermost first: which of its arrays carry an axis of each, in front.

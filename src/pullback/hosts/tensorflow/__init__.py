@@ -17,9 +17,12 @@ import tensorflow as tf
 from pullback.dtypes import COMPUTING, kind
 from pullback.errors import UnsupportedInputError
 from pullback.hosts import refusals
-from pullback.hosts.base import Foreign, Met, Opener, Operation, Spec, summed_axes
+from pullback.hosts.base import Host, Met
+from pullback.hosts.foreign import Foreign
 from pullback.hosts.keras import is_weight
+from pullback.hosts.operation import Operation
 from pullback.hosts.overrides import Gradients
+from pullback.hosts.specs import Spec, summed_axes
 from pullback.hosts.tensorflow import arrays, autograph, callback, public, recording
 
 if recording.AVAILABLE:
@@ -35,20 +38,16 @@ _FLOATING = frozenset(tf.as_dtype(name).as_datatype_enum for name in COMPUTING)
 _SPARSE = (tf.RaggedTensor, tf.SparseTensor, tf.IndexedSlices)
 
 
-class TensorFlowHost:
+class TensorFlowHost(Host):
     """Execute operations in TensorFlow 2."""
 
     name = "TensorFlow"
-    bypassed: list[Met] | None = None  # while the checker runs bodies without their rules: the rules met
-    arrays = arrays
+    arrays: Any = arrays
     recorded = recording.AVAILABLE and os.environ.get("PULLBACK_TENSORFLOW") != "public"
 
     def owns(self, kind: type) -> bool:
         native = issubclass(kind, (tf.Tensor, tf.Variable, tf.__internal__.CompositeTensor))
         return native or (is_weight(kind) and hasattr(kind, "__tf_tensor__"))
-
-    def opener(self, value: Any) -> Opener | None:
-        return None
 
     # ── tensors ──────────────────────────────────────────────────────────────────────────────────────────
 

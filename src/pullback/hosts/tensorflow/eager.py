@@ -14,9 +14,9 @@ from typing import Any
 import tensorflow as tf
 
 from pullback.hosts import refusals
-from pullback.hosts.base import Cotangents, Derived, Operation, Pullback, filled
 from pullback.hosts.closed import is_closed
 from pullback.hosts.kept import ChangedError, Kept
+from pullback.hosts.operation import Cotangents, Derived, Operation, Pullback, filled
 from pullback.hosts.tensorflow import captures, forward, recording, residuals
 from pullback.hosts.tensorflow.heard import Heard, put_back
 

@@ -21,7 +21,7 @@ import tensorflow as tf
 
 from pullback.errors import ForbiddenGradientError
 from pullback.hosts import refusals
-from pullback.hosts.base import Derived, Operation, Pullback, filled
+from pullback.hosts.operation import Derived, Operation, Pullback, filled
 from pullback.hosts.tensorflow import captures, eager, forward, linear, recording, vectorized
 
 _exporting: list[Any] = []  # gradients that are being written to a SavedModel

@@ -15,7 +15,7 @@ from typing import Any
 import tensorflow as tf
 
 from pullback.hosts import refusals
-from pullback.hosts.base import Operation
+from pullback.hosts.operation import Operation
 from pullback.hosts.tensorflow import recording
 
 _EAGER = tf.__internal__.EagerTensor

@@ -16,7 +16,7 @@ import numpy as np
 import tensorflow as tf
 
 from pullback.hosts import linear, refusals
-from pullback.hosts.base import Operation, Pullback
+from pullback.hosts.operation import Operation, Pullback
 from pullback.hosts.tensorflow import recording
 
 

@@ -8,8 +8,8 @@ import tensorflow as tf
 
 from pullback.dtypes import ROUNDOFF
 from pullback.hosts import refusals
-from pullback.hosts.base import Operation
 from pullback.hosts.kept import ChangedError
+from pullback.hosts.operation import Operation
 from pullback.hosts.tensorflow import recording
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import tensorflow as tf
 
 from pullback.errors import DerivativeError, ForwardModeError
-from pullback.hosts.base import Operation
+from pullback.hosts.operation import Operation
 from pullback.hosts.tensorflow import recording
 
 

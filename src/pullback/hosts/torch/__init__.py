@@ -14,9 +14,12 @@ import torch
 from pullback.dtypes import kind
 from pullback.errors import UnsupportedInputError
 from pullback.hosts import refusals
-from pullback.hosts.base import Foreign, Met, Opener, Operation, Spec, summed_axes
+from pullback.hosts.base import Host, Met, Opener
+from pullback.hosts.foreign import Foreign
 from pullback.hosts.keras import is_weight
+from pullback.hosts.operation import Operation
 from pullback.hosts.overrides import Gradients
+from pullback.hosts.specs import Spec, summed_axes
 from pullback.hosts.torch import arrays, callback, eager, modules, private, transforms
 from pullback.hosts.torch.run import run
 
@@ -25,12 +28,11 @@ _TENSOR, _PARAMETER, _STRIDED = torch.Tensor, torch.nn.Parameter, torch.strided
 _FLOATING = arrays.FLOATING
 
 
-class TorchHost:
+class TorchHost(Host):
     """Execute operations in PyTorch."""
 
     name = "PyTorch"
-    bypassed: list[Met] | None = None  # while the checker runs bodies without their rules: the rules met
-    arrays = arrays
+    arrays: Any = arrays
 
     def owns(self, kind: type) -> bool:
         return issubclass(kind, torch.Tensor) or (is_weight(kind) and hasattr(kind, "__torch_function__"))

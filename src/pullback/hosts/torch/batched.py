@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from pullback.hosts.base import Around, Cotangents, Operation, Pullback, filled
+from pullback.hosts.operation import Around, Cotangents, Operation, Pullback, filled
 from pullback.hosts.torch import captures, private, state, surroundings
 from pullback.hosts.torch.outputs import apart
 

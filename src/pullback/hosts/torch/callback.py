@@ -14,9 +14,10 @@ import torch
 from torch.autograd import forward_ad
 
 from pullback.dtypes import CARRIER, TABLE
-from pullback.hosts.base import Foreign, Spec, register, registered
+from pullback.hosts.foreign import Foreign, register, registered
 from pullback.hosts.numpy import callback as on_arrays
 from pullback.hosts.numpy.callback import Maps
+from pullback.hosts.specs import Spec
 from pullback.hosts.torch import private
 from pullback.hosts.torch.arrays import DTYPES
 

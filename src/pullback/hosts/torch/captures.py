@@ -19,7 +19,7 @@ from torch.overrides import TorchFunctionMode
 
 from pullback.errors import CapturedTensorError
 from pullback.hosts import refusals
-from pullback.hosts.base import Around, Derived, Operation, Pullback
+from pullback.hosts.operation import Around, Derived, Operation, Pullback
 from pullback.hosts.torch import heard, private, state, surroundings
 from pullback.hosts.torch.residuals import Kept
 from pullback.rule import names_in, reach

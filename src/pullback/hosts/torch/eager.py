@@ -14,8 +14,8 @@ from typing import Any
 
 import torch
 
-from pullback.hosts.base import Operation, fitted
 from pullback.hosts.closed import is_closed
+from pullback.hosts.operation import Operation, fitted
 from pullback.hosts.torch import captures, export, forward, heard, orders, private, short, surroundings
 from pullback.hosts.torch.nodes import named_nodes
 from pullback.hosts.torch.outputs import apart, fresh, mark_rigid

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from pullback.hosts import linear, refusals
-from pullback.hosts.base import Operation, Pullback
+from pullback.hosts.operation import Operation, Pullback
 from pullback.hosts.torch import private, state
 
 

@@ -14,7 +14,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from pullback.errors import CapturedVariableError
-from pullback.hosts.base import Around, Cotangents, Operation, Pullback
+from pullback.hosts.operation import Around, Cotangents, Operation, Pullback
 from pullback.hosts.torch import captures, private
 
 

@@ -18,8 +18,8 @@ from typing import Any
 import torch
 from torch.overrides import TorchFunctionMode
 
-from pullback.hosts.base import Cotangents, Derived, Pullback, filled
 from pullback.hosts.keras import is_layer, layers_called_by, run_on
+from pullback.hosts.operation import Cotangents, Derived, Pullback, filled
 from pullback.hosts.overrides import Gradients, class_of, kind_of
 from pullback.hosts.reading import Whole, being_read, read
 from pullback.hosts.torch import kinds

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from pullback.hosts import refusals
-from pullback.hosts.base import Cotangents, Operation, Pullback
+from pullback.hosts.operation import Cotangents, Operation, Pullback
 from pullback.hosts.torch import private
 from pullback.hosts.torch.residuals import parts
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import torch
 
-from pullback.hosts.base import Operation, Pullback
+from pullback.hosts.operation import Operation, Pullback
 
 _TENSOR = torch.Tensor
 Rebuild = Callable[[Sequence[Any]], Any]

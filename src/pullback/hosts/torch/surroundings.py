@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from pullback.hosts import refusals
-from pullback.hosts.base import Operation
+from pullback.hosts.operation import Operation
 from pullback.hosts.torch import heard, private
 
 _NOTHING: AbstractContextManager[None] = nullcontext()

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch.autograd import forward_ad
 
-from pullback.hosts.base import Operation, filled, fitted
+from pullback.hosts.operation import Operation, filled, fitted
 from pullback.hosts.torch import captures, eager, forward, heard, orders, private, state, surroundings
 from pullback.hosts.torch.batched import Batched, whole
 from pullback.hosts.torch.nodes import named_nodes
