@@ -1,15 +1,8 @@
-"""Four devices in a process of their own, and programs that are exported and loaded again."""
+"""Rules on four devices, in a process of their own: shards and shardings."""
 
 import subprocess
 import sys
 import textwrap
-
-import jax
-import jax.numpy as jnp
-import numpy as np
-from jax import export
-
-import pullback as pb
 
 PROGRAM = """
 import os
@@ -89,24 +82,3 @@ def test_shard_map_and_shardings_on_four_devices():
         [sys.executable, "-c", textwrap.dedent(PROGRAM)], capture_output=True, text=True, timeout=400
     )
     assert done.stdout.strip() == "all held", done.stderr[-3000:]
-
-
-@pb.custom_gradient(differs="seven")
-def seven(x):
-    return jnp.sin(x), lambda dy: 7 * dy
-
-
-def test_an_exported_function_keeps_its_gradient():
-    shape = jax.ShapeDtypeStruct((3,), jnp.float64)
-    exported = export.export(jax.jit(lambda x: seven(x).sum()))(shape)
-    loaded = export.deserialize(exported.serialize(vjp_order=1))
-    x = jnp.array([0.1, 0.2, 0.3])
-    np.testing.assert_allclose(loaded.call(x), jnp.sin(x).sum())
-    assert jax.grad(loaded.call)(x).tolist() == [7.0, 7.0, 7.0]
-
-
-def test_an_exported_function_may_have_symbolic_lengths():
-    shape = jax.ShapeDtypeStruct(export.symbolic_shape("n"), jnp.float64)
-    exported = export.export(jax.jit(lambda x: seven(x).sum()))(shape)
-    loaded = export.deserialize(exported.serialize(vjp_order=1))
-    assert jax.grad(loaded.call)(jnp.ones(5)).tolist() == [7.0] * 5

@@ -39,7 +39,7 @@ def test_a_broken_promise_is_named_wherever_it_shows(around, wrong, error):
     def f(x):
         return 2 * x, lambda dy: wrong(x, dy)
 
-    with pytest.raises(error, match=r"f \(test_contract\.py"):
+    with pytest.raises(error, match=r"f \(test_refusals\.py"):
         around(lambda x: f(x).sum())(jnp.ones(3))
 
 

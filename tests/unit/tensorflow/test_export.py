@@ -1,11 +1,11 @@
 """Rules in a SavedModel, loaded by a process that has never heard of pullback."""
 
-import subprocess
-import sys
+import json
 import textwrap
 
 import pytest
 import tensorflow as tf
+import warm
 
 import pullback as pb
 
@@ -26,14 +26,13 @@ LOAD = """
 """
 
 
-def reload(path):
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(LOAD), str(path)], capture_output=True, text=True, check=False
-    )
+def elsewhere(path, code=LOAD):
+    """Give what a fresh process prints that loads a model, line by line."""
+    script = path / "load.py"
+    script.write_text(textwrap.dedent(code), encoding="utf-8")
+    done = warm.run(script, path)
     assert done.returncode == 0, done.stderr[-2000:]
-    import json
-
-    return json.loads(done.stdout.strip().splitlines()[-1])
+    return done.stdout.strip().splitlines()
 
 
 @pb.custom_gradient
@@ -72,13 +71,7 @@ def test_a_refused_second_order_stays_refused(tmp_path):
         print("refused", type(error).__name__)
     """
     )
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code), str(tmp_path)],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    value, refused = done.stdout.strip().splitlines()[-2:]
+    value, refused = elsewhere(tmp_path, code)[-2:]
     assert "[7.5, 30.0, 120.0]" in value
     assert refused.startswith("refused")
 
@@ -90,7 +83,7 @@ def test_first_and_second_order_survive_a_fresh_process(rule, second, shape, tmp
     module.f = tf.function(lambda x: rule(x), input_signature=[tf.TensorSpec(shape)])
     options = tf.saved_model.SaveOptions(experimental_custom_gradients=True)
     tf.saved_model.save(module, str(tmp_path), options=options)
-    value, first, derived = reload(tmp_path)
+    value, first, derived = json.loads(elsewhere(tmp_path)[-1])
     assert value == pytest.approx([0.125, -1.0, 8.0])
     assert first == pytest.approx([7.5, 30.0, 120.0])
     assert derived == pytest.approx([second * x for x in (0.5, -1.0, 2.0)])
