@@ -31,7 +31,8 @@ def apply(operation: Operation, tensors: list[Any]) -> list[Any]:
     closed = closed_over.is_closed(operation)
     known: Heard | None = operation.memo.get(_HEARD) if closed else None
     heard = Heard(tensors) if known is None else known
-    around, own = recording.unrecorded.own, []
+    around = recording.unrecorded.own
+    own: list[Any] = []
     recording.unrecorded.own = own
     recording.stop()
     if known is None:
