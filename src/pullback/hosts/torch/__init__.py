@@ -16,6 +16,7 @@ from pullback.errors import UnsupportedInputError
 from pullback.hosts import refusals
 from pullback.hosts.base import Foreign, Kind, Met, Opener, Operation, Spec, summed_axes
 from pullback.hosts.torch import arrays, callback, eager, levels, modules, transforms
+from pullback.hosts.torch.operator import operator
 from pullback.hosts.torch.run import run
 
 # What every call looks at, several times.
@@ -151,6 +152,8 @@ class TorchHost:
     ) -> list[Any]:
         pull = torch.func.vjp(lambda *xs: tuple(function(*xs)), *inputs)[1]
         return list(pull(tuple(cotangents)))
+
+    operator = staticmethod(operator)
 
     def idle(self, tensors: Sequence[Any]) -> bool:
         return self.bypassed is None and not torch.compiler.is_compiling() and callback.is_plain(tensors)
