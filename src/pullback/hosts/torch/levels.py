@@ -147,6 +147,13 @@ def is_wrapped(tensor: Any) -> bool:
     return bool(_functorch.is_functorch_wrapped_tensor(tensor))
 
 
+def ungraded(tensor: Any) -> Any:
+    """Take off what transforms that differentiate have put around a tensor."""
+    while _functorch.is_gradtrackingtensor(tensor):
+        tensor = _functorch.get_unwrapped(tensor)
+    return tensor
+
+
 def has_values(tensor: Any) -> bool:
     """Tell whether the numbers in a tensor can be looked at."""
     return not (is_wrapped(tensor) or tensor.is_meta or traced())

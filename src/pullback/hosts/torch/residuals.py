@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import sys
+import threading
 from collections.abc import Callable, Sequence
 from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any
@@ -24,6 +25,15 @@ from pullback.rule import Rule
 _TENSOR = torch.Tensor
 _NONE: dict[str, Any] = {}
 Rebuild = Callable[[Sequence[Any]], Any]
+
+
+class First(threading.local):
+    """What bodies keep for their `grad`, for a transform that runs them again: (call, tensors, all else)."""
+
+    notes: list[tuple[Any, list[Any], list[Any]]] | None = None
+
+
+first = First()
 
 
 class Kept:
@@ -45,6 +55,9 @@ class Kept:
         met = list(given)
         if type(pull) is CallPullback:
             call = pull.call
+            if first.notes is not None:
+                tensors, rest, _ = parts(pull.grad, given, call.rule)
+                first.notes.append((call, tensors[len(given) :], rest))
             rebuild = self._rebuild = _taken(pull.grad, met, call.rule)
             if rebuild is not None:
                 self.quick = call.flat and call.output_tree is None
