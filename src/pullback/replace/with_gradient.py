@@ -199,6 +199,6 @@ def _listed(parameters: Sequence[inspect.Parameter]) -> str:
 
 def _parameters(grad: Function) -> list[inspect.Parameter]:
     try:
-        return list(inspect.signature(grad).parameters.values())
+        return list(takes.signature(grad).parameters.values())
     except (TypeError, ValueError):  # a builtin: let it take what it can
         return list(inspect.signature(lambda *everything: None).parameters.values())

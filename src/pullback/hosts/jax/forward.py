@@ -60,7 +60,9 @@ def transposed(derivative: Derivative, residuals: Sequence[Any], tangents: Seque
         raise refusals.forward_mode(operation, found)
 
     def run(*cotangents: Any) -> list[Any]:
-        return tracing.run(*traced, cotangents)
+        from pullback.hosts.jax import inlined  # which calls rules, and these push
+
+        return (inlined if rules else tracing).run(*traced, cotangents)
 
     zeros, given = list(map(varying.zeros, derivative.outputs)), [tangents[i] for i in places]
     if not rules:
@@ -70,6 +72,8 @@ def transposed(derivative: Derivative, residuals: Sequence[Any], tangents: Seque
         return list(jax.vjp(run, *zeros)[1](given))
     except PullbackError:
         raise
+    except linearity.UnprovenError as unproven:
+        raise refusals.forward_mode(operation, str(unproven)) from None
     except Exception as error:  # the rules of single operations raise what they like, assertions too
         found = f"not known to be linear (JAX cannot differentiate it: {type(error).__name__})"
         raise refusals.forward_mode(operation, found) from error

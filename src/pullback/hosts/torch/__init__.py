@@ -21,6 +21,7 @@ from pullback.hosts.operation import Operation
 from pullback.hosts.overrides import Gradients
 from pullback.hosts.specs import Spec, summed_axes
 from pullback.hosts.torch import arrays, callback, eager, modules, private, transforms
+from pullback.hosts.torch.operator import operator
 from pullback.hosts.torch.run import run
 
 # What every call looks at, several times.
@@ -144,6 +145,8 @@ class TorchHost(Host):
     ) -> list[Any]:
         pull = torch.func.vjp(lambda *xs: tuple(function(*xs)), *inputs)[1]
         return list(pull(tuple(cotangents)))
+
+    operator = staticmethod(operator)
 
     def idle(self, tensors: Sequence[Any]) -> bool:
         return self.bypassed is None and not torch.compiler.is_compiling() and callback.is_plain(tensors)

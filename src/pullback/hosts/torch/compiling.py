@@ -80,6 +80,7 @@ class Taken:
             results = result if isinstance(result, (tuple, list)) else [result]
             if self._exported and not all(map(torch.is_tensor, results)):
                 raise self._no_place(f"a {type(result).__name__} that it returns")
+            _pull(result, [args, kwargs, inputs])
             return result
         except Exception as error:  # Dynamo would say no more than that there was one
             self._error = error.with_traceback(None)  # which would keep the tensors of the trace
@@ -117,6 +118,18 @@ class Taken:
         )
         self.eager = torch.compiler.disable(self._function, reason=reason)
         return True
+
+
+def _pull(result: Any, given: Any) -> None:
+    """Run `grad` too, if it will be asked for: an error of its own is then known in time."""
+    outputs, sources = ([x for x in private.tree_leaves(part) if _is_recorded(x)] for part in (result, given))
+    if outputs and sources and torch.is_grad_enabled():
+        ones = [torch.ones_like(output) for output in outputs]
+        torch.autograd.grad(outputs, sources, ones, retain_graph=True, allow_unused=True)
+
+
+def _is_recorded(value: Any) -> bool:
+    return isinstance(value, torch.Tensor) and value.requires_grad
 
 
 def is_data(kind: type) -> bool:

@@ -24,9 +24,9 @@ from torch._library.custom_ops import CustomOpDef
 from torch.autograd import forward_ad
 from torch.autograd.function import _SingleLevelFunction
 from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import SUPPORTED_NODES, register_pytree_node
+from torch.utils._pytree import SUPPORTED_NODES, register_pytree_node, tree_leaves
 
-__all__ = ["SUPPORTED_NODES", "CustomOpDef", "TorchDispatchMode", "register_pytree_node"]
+__all__ = ["SUPPORTED_NODES", "CustomOpDef", "TorchDispatchMode", "register_pytree_node", "tree_leaves"]
 
 transforming: Callable[[], bool] = torch._C._are_functorch_transforms_active
 alive = _functorch.unwrap_if_dead  # what a transform that is over has left wrapped
@@ -198,6 +198,13 @@ def aside() -> Iterator[None]:
         torch.no_grad(),
     ):
         yield
+
+
+def ungraded(tensor: Any) -> Any:
+    """Take off what transforms that differentiate have put around a tensor."""
+    while _functorch.is_gradtrackingtensor(tensor):
+        tensor = _functorch.get_unwrapped(tensor)
+    return tensor
 
 
 def has_values(tensor: Any) -> bool:

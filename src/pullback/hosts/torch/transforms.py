@@ -16,7 +16,7 @@ import torch
 from torch.autograd import forward_ad
 
 from pullback.hosts.operation import Operation, filled, fitted
-from pullback.hosts.torch import captures, eager, forward, heard, orders, private, state, surroundings
+from pullback.hosts.torch import captures, eager, forward, heard, orders, pinned, private, state, surroundings
 from pullback.hosts.torch.batched import Batched, whole
 from pullback.hosts.torch.nodes import named_nodes
 from pullback.hosts.torch.outputs import apart, mark_rigid
@@ -81,13 +81,14 @@ def _pushed(operation: Operation, tensors: list[Any], transform: Any) -> list[An
 class _Level:
     """What the node of one level knows of the call."""
 
-    __slots__ = ("autocast", "operation", "state", "transform")
+    __slots__ = ("autocast", "first", "operation", "state", "transform")
 
     def __init__(self, operation: Operation, transform: Any) -> None:
         self.operation = operation
         self.transform = transform
         self.autocast = surroundings.autocast()
         self.state = surroundings.drawn(operation)
+        self.first = pinned.Noted()
 
 
 class LevelNode(torch.autograd.Function):
@@ -96,7 +97,7 @@ class LevelNode(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, at: _Level, *tensors: Any) -> Any:
         level = at.transform.level()
-        with private.below(at.transform):
+        with at.first.of(at.operation), private.below(at.transform):
             outputs = apply(at.operation, private.unwrapped(list(tensors), level))
         outputs = private.wrapped(outputs, level)
         at.transform = None
@@ -112,6 +113,7 @@ class LevelNode(torch.autograd.Function):
         with surroundings.autocast_as(ctx.at.autocast):
             with surroundings.redrawn(operation, ctx.at.state):
                 pull = orders.rerun(operation, tensors)
+            ctx.at.first.require(operation, pull, tensors)
             got = pull(cotangents)
             given = orders.following(operation, tensors, filled(pull, cotangents), got)
         return None, *given
