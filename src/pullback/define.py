@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, overload
 
 from pullback.application import Application
 from pullback.errors import DefinitionError
+from pullback.hosts.dynamo import Opaque, called_whole, is_tracing
 from pullback.hosts.operation import Tensor
-from pullback.hosts.reading import Whole, being_read, read
 from pullback.plan import Plan, plan
 from pullback.rule import EXACT, Intent, Rule, at, source_of
 from pullback.typed import DefinedFunction, Definition, F, P, Y, defined
@@ -138,13 +138,13 @@ def function_of(
     """
     # The attributes of a layer or another object that is called are its own affair.
     updated = ("__dict__",) if inspect.isfunction(rule.body) else ()
-    whole = Whole()
+    opaque = Opaque()
 
     @defined
     @functools.wraps(rule.body, updated=updated)
     def function(*args: Any, **kwargs: Any) -> Any:
-        if being_read():
-            return read(whole, args, kwargs)
+        if is_tracing():
+            return called_whole(opaque, args, kwargs)
         for listen in listeners:
             listen(function, args, kwargs)
         made, tensors = plan(function.rule, args, kwargs)
@@ -171,7 +171,7 @@ def function_of(
     function.pushforward = pushforward
     # AutoGraph must not convert this wrapper: the host converts the body itself, when a graph is built.
     vars(function)["autograph_info__"] = {}
-    whole.function = function
+    opaque.function = function
     for made in makers:
         made(function)
     return function

@@ -201,7 +201,7 @@ class Adapter(ABC):
         """Pick the differentiable sources."""
         return [source for source, yes in zip(sources, self.differentiable) if yes]
 
-    def spread(self, found: Sequence[Any], silent: frozenset[int] = frozenset()) -> Cotangents:
+    def along(self, found: Sequence[Any], silent: frozenset[int] = frozenset()) -> Cotangents:
         """Lay what was found for the differentiable sources along all of them, as arrays."""
         rest = iter(found)
         parts = [next(rest) if yes else None for yes in self.differentiable]
@@ -219,7 +219,7 @@ class Adapter(ABC):
     def pullback_of(self, vjp: Vjp) -> Pullback:
         def pullback(inputs: Arrays, cotangents: Arrays) -> Cotangents:
             with self.surroundings():
-                return self.spread(vjp(self.sources(inputs), self.constants(cotangents)), self.silent)
+                return self.along(vjp(self.sources(inputs), self.constants(cotangents)), self.silent)
 
         return pullback
 
@@ -238,7 +238,7 @@ class Adapter(ABC):
                 self.run(), self.sources(inputs), self.constants(cotangents), wanted
             )
             found = tuple(None if g is None else self.array(g) for g in by_cotangent)
-            return self.spread(by_input), found
+            return self.along(by_input), found
 
     def pushforward(self, inputs: Arrays, tangents: Arrays) -> Cotangents:
         with self.surroundings():
@@ -248,7 +248,7 @@ class Adapter(ABC):
 
     def jacobian(self, inputs: Arrays) -> tuple[Cotangents, ...]:
         with self.surroundings():
-            return tuple(map(self.spread, self.rows(self.run(), self.sources(inputs))))
+            return tuple(map(self.along, self.rows(self.run(), self.sources(inputs))))
 
     def astype(self, name: str) -> Subject | None:
         """Give the same subject in another precision; None where it does not run there."""

@@ -63,7 +63,7 @@ class JaxHost(Host):
 
     is_tensor = staticmethod(_is_array)
 
-    def plain(self, values: Sequence[Any]) -> bool:
+    def ready(self, values: Sequence[Any]) -> bool:
         for value in values:
             if not (_arrays.get(type(value)) or _is_array(value)) or _kind(value.dtype) != "floating":
                 return False

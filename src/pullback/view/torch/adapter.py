@@ -179,7 +179,7 @@ class TorchAdapter(Adapter):
             with self.surroundings():
                 sources = self.watched([leaves.tensor_of(a) for a in inputs])
                 given = [leaves.tensor_of(c) for c in cotangents]
-                return self.spread(self.gradient(run(sources), self.among(sources), given))
+                return self.along(self.gradient(run(sources), self.among(sources), given))
 
         return pullback
 

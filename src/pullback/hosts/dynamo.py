@@ -1,7 +1,7 @@
 """Compilers that read Python: what they read in the place of the code that runs a rule.
 
 PyTorch's compiler follows Python, instruction by instruction, and would follow the binding of arguments and
-the contract too. It runs a function that is marked as constant, instead of reading it: so `being_read` can
+the contract too. It runs a function that is marked as constant, instead of reading it: so `is_tracing` can
 tell, and `prepare` can import what is needed. Nothing is imported before somebody compiles, and rules older
 than the framework work too.
 """
@@ -16,7 +16,7 @@ from typing import Any
 Function = Callable[..., Any]
 
 
-class Whole:
+class Opaque:
     """Hold a rule as a compiler takes it: as a function that it does not look into."""
 
     def __init__(self) -> None:
@@ -40,21 +40,21 @@ class Whole:
         self.prepare = prepare
 
 
-def being_read() -> bool:
+def is_tracing() -> bool:
     """Tell whether a compiler asks this, and not the program."""
     return str(sys._getframe(1).f_globals.get("__name__")).startswith("torch._dynamo")
 
 
-being_read._dynamo_marked_constant = True  # type: ignore[attr-defined]
+is_tracing._dynamo_marked_constant = True  # type: ignore[attr-defined]
 
 
-def read(whole: Whole, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Call a rule as a whole."""
+def called_whole(opaque: Opaque, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Call a rule as an operation that Dynamo does not look into."""
     values = (*args, *kwargs.values())
     # A function or object among the arguments is part of what is compiled, and not of its data.
     places = [not _is_module(value) and _is_code(value) for value in values]
     codes = [value for value, place in zip(values, places) if place] + modules_of(values)
-    taken = getattr(whole, whole.prepare(*codes))
+    taken = getattr(opaque, opaque.prepare(*codes))
     inputs: list[Any] = []
     for reader in taken.readers:
         inputs += reader(codes, _equal, _same, len, list, hasattr)

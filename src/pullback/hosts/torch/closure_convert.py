@@ -18,22 +18,22 @@ from pullback.hosts.operation import Around, Cotangents, Operation, Pullback
 from pullback.hosts.torch import captures, private
 
 
-def lifted(operation: Operation, tensors: list[Any]) -> tuple[Operation, list[Any]]:
+def closure_convert(operation: Operation, tensors: list[Any]) -> tuple[Operation, list[Any]]:
     """Make captured tensors that belong to a transform, or are differentiated, inputs of the operation."""
     with torch.no_grad():
         found, pull = captures.found(operation, tensors)
     names = {id(tensor): name for name, tensor in reversed(found)}
-    foreign = [t for _, t in found if private.is_wrapped(t) or t.requires_grad]
-    if not foreign:
+    outside = [t for _, t in found if private.is_wrapped(t) or t.requires_grad]
+    if not outside:
         return operation, tensors
-    followed = [tensor for tensor in foreign if private.is_followed(tensor)]
+    followed = [tensor for tensor in outside if private.is_followed(tensor)]
     if followed:
         pull = operation.forward(tensors)[1] if pull is None else pull
         try:
             pull.require(followed)
         except CapturedVariableError:
             raise captures.refused(operation, followed[0], names[id(followed[0])]) from None
-    return Lifted(operation, len(tensors), foreign), tensors + foreign
+    return Converted(operation, len(tensors), outside), tensors + outside
 
 
 class _Instead(TorchFunctionMode):
@@ -56,7 +56,7 @@ class _Instead(TorchFunctionMode):
         return value
 
 
-class Lifted(Around):
+class Converted(Around):
     """The operation (tensors, captured) ↦ outputs."""
 
     def __init__(self, operation: Operation, count: int, captured: list[Any]) -> None:
@@ -72,24 +72,24 @@ class Lifted(Around):
     def forward(self, tensors: Sequence[Any]) -> tuple[list[Any], Pullback]:
         with self.instead(tensors[self.count :]):
             outputs, pull = self.inner.forward(list(tensors[: self.count]))
-        return outputs, _LiftedPullback(self, pull, tensors[self.count :])
+        return outputs, _ConvertedPullback(self, pull, tensors[self.count :])
 
     def pushforward(self, tensors: Sequence[Any], tangents: Sequence[Any]) -> list[Any] | None:
         with self.instead(tensors[self.count :]):
             return self.inner.pushforward(list(tensors[: self.count]), tangents[: self.count])
 
     def second(self, count: int, variables: Sequence[Any] = ()) -> Operation:
-        return Lifted(self.inner.second(count, variables), self.count + count, self.captured_tensors)
+        return Converted(self.inner.second(count, variables), self.count + count, self.captured_tensors)
 
     def key(self, extra: Any) -> Any:
-        return self.inner.key(("lifted", extra))
+        return self.inner.key(("converted", extra))
 
 
-class _LiftedPullback(Pullback):
+class _ConvertedPullback(Pullback):
     """Pull back to the captured tensors too, as `variables=`."""
 
-    def __init__(self, lifted: Lifted, pull: Pullback, captured: Sequence[Any]) -> None:
-        self.lifted = lifted
+    def __init__(self, converted: Converted, pull: Pullback, captured: Sequence[Any]) -> None:
+        self.converted = converted
         self.pull = pull
         self.captured = captured
 
@@ -97,9 +97,9 @@ class _LiftedPullback(Pullback):
         return self.pull.zeros()
 
     def __call__(self, cotangents: Sequence[Any], variables: Sequence[Any] = ()) -> Cotangents:
-        followed = [t for t, moves in zip(self.captured, self.lifted.followed) if moves]
-        with self.lifted.instead(self.captured):
+        followed = [t for t, moves in zip(self.captured, self.converted.followed) if moves]
+        with self.converted.instead(self.captured):
             got = self.pull(cotangents, followed)
         rest = iter(got.variables)
-        captured = [next(rest) if moves else None for moves in self.lifted.followed]
+        captured = [next(rest) if moves else None for moves in self.converted.followed]
         return Cotangents(got.inputs + captured, [], got.second)

@@ -1,4 +1,4 @@
-"""What an eager run of a body does, heard operation by operation.
+"""What an eager run of a body does beside computing its outputs, heard operation by operation.
 
 On every recorded call: whether it takes a tensor that somebody differentiates and that is no argument, draws
 random numbers, or changes a variable. No tensor is kept for that: the tapes are asked at once, and none of
@@ -34,8 +34,8 @@ _READS = (
 )
 
 
-class Heard:
-    """Listen to one run; called by TensorFlow after every operation."""
+class Effects:
+    """The effects of one run; called by TensorFlow after every operation."""
 
     __slots__ = ("captured", "changed", "given", "random", "records")
 
@@ -55,7 +55,7 @@ class Heard:
         op_name: Any = None,
         graph: Any = None,
     ) -> Any:
-        if graph is not None:  # a function that is traced is heard when it runs
+        if graph is not None:  # a function that is traced is effects when it runs
             return outputs
         own = any(recording.unrecorded.own or ())  # then tapes record, and what is made here is followed
         recording.restart()  # tapes answer while they record only
@@ -122,13 +122,13 @@ def _effect(op_type: str | bytes) -> int:
 
 
 @contextlib.contextmanager
-def put_back(operation: Operation, heard: Heard) -> Iterator[None]:
+def put_back(operation: Operation, effects: Effects) -> Iterator[None]:
     """Let a body run again, and give the variables that it changes the values that they have now."""
-    if heard.random:
+    if effects.random:
         raise refusals.random_body(operation, ", or use a stateless random function")
     values = []
     with recording.stop_recording():
-        for handle in heard.changed.values():
+        for handle in effects.changed.values():
             data = getattr(handle, "_handle_data", None)
             if data is None or not data.is_set:
                 raise refusals.run_again(operation, "changes a resource that cannot be put back")

@@ -1,4 +1,4 @@
-"""What is known of a body from having listened to it.
+"""What a body does beside computing its outputs, known from having listened to it.
 
 The key is the id of the code, which is kept beside the answer and so stays its own.
 """
@@ -12,8 +12,8 @@ from pullback.hosts.operation import Derived, Operation
 
 
 @dataclasses.dataclass
-class Heard:
-    """Tell what a body was heard doing."""
+class Effects:
+    """What a body takes from outside, and draws."""
 
     identity: Any
     reaches: bool = False  # it takes tensors that somebody differentiates, or differentiates by itself
@@ -21,12 +21,12 @@ class Heard:
     quiet: bool = True  # neither of both
 
 
-_known: dict[int, Heard] = {}
-_QUIET, _RANDOM = Heard(None), Heard(None, random=True, quiet=False)
+_known: dict[int, Effects] = {}
+_QUIET, _RANDOM = Effects(None), Effects(None, random=True, quiet=False)
 
 
-def of(operation: Operation) -> Heard | None:
-    """Give what was heard of a body; None if nobody has listened to it."""
+def of(operation: Operation) -> Effects | None:
+    """Give the effects of a body; None if nobody has listened to it."""
     found = _known.get(id(operation.identity))
     if found is None and isinstance(operation, Derived):  # no code beyond that of what it is derived from
         inner = getattr(operation, "inner", None)
@@ -48,10 +48,10 @@ def draws(operation: Operation) -> bool:
 
 
 def remember(operation: Operation, *, reaches: bool = False, random: bool = False) -> None:
-    """Remember what was heard of a body, beside what was heard before."""
+    """Remember what a body was heard doing, beside what is known of it."""
     while hasattr(operation, "inner"):
         operation = operation.inner
-    found = _known.setdefault(id(operation.identity), Heard(operation.identity))
+    found = _known.setdefault(id(operation.identity), Effects(operation.identity))
     found.reaches = found.reaches or reaches
     found.random = found.random or random
     found.quiet = not (found.reaches or found.random)

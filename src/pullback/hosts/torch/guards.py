@@ -51,7 +51,7 @@ class Place:
         self.index = index  # among the tensors and modules that are handed over
 
 
-class Reached:
+class Guards:
     """Follow the names of a function, and what it is given that is no data; `texts` are its readers."""
 
     def __init__(self, function: Any, given: Sequence[Any], where: str) -> None:
@@ -116,7 +116,7 @@ class Reached:
                 value = cell.cell_contents
             except ValueError:  # not filled yet
                 continue
-            if own or type(value).__module__ != "pullback.hosts.reading":
+            if own or type(value).__module__ != "pullback.hosts.dynamo":
                 self._meet(function, "cell", name, value, name, reader)
         for name in global_names(code) if own else ():
             if name in function.__globals__:
