@@ -16,6 +16,7 @@ from pullback.application import Application
 from pullback.errors import DefinitionError
 from pullback.hosts.dynamo import Opaque, called_whole, is_tracing
 from pullback.hosts.operation import Tensor
+from pullback.outputs import LONE
 from pullback.plan import Plan, plan
 from pullback.rule import EXACT, Intent, Rule, at, source_of
 from pullback.typed import DefinedFunction, Definition, F, P, Y, defined
@@ -156,7 +157,7 @@ def function_of(
             return apply(made, tensors)
         application = Application(made)
         values = made.host.apply(application, tensors)
-        return application.outputs.filled(values)
+        return values[0] if application.outputs is LONE else application.outputs.filled(values)
 
     def pushforward(push: F) -> F:
         """Say what forward mode gives: tangents of the tensor arguments, then the arguments ↦ tangents."""
