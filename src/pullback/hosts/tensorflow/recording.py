@@ -124,7 +124,7 @@ def _set(functions: dict[str, Any]) -> None:
 
 
 def _opening(add: str, remove: str, new: str = "") -> dict[str, Any]:
-    """Give functions that open and close something as TensorFlow's do, and restart and stop the thread too."""
+    """Give functions that open and close something as TensorFlow's do, and restart or stop the thread."""
     close, open_again = getattr(pywrap_tfe, remove), getattr(pywrap_tfe, add)
     make = getattr(pywrap_tfe, new, None)
 
