@@ -153,6 +153,10 @@ def function_of(
             from pullback.keras.layer import place
 
             return place(function, args, kwargs)
+        for shortcut in made.shortcut:
+            result = shortcut(tensors)
+            if result is not None:
+                return result
         if apply is not None:
             return apply(made, tensors)
         application = Application(made)

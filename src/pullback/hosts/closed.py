@@ -56,6 +56,12 @@ def is_closed(operation: Any) -> bool:
     return closed and operation.plan.flat
 
 
+def watched(operation: Any) -> list[Named]:
+    """List the names in reach of a body that was looked at, and what they meant."""
+    names: list[Named] = operation.memo[_CLOSED][0]
+    return names
+
+
 def _follow(function: Any, found: list[Named]) -> bool:
     """List what a function names, and what the functions among it name; tell whether all of it is closed."""
     if type(function) is not FunctionType or function.__dict__:
@@ -68,10 +74,11 @@ def _follow(function: Any, found: list[Named]) -> bool:
     if not _RECORDING.isdisjoint(names_in(code)):
         return False
     for look, value in _named(function, names):
-        if any(value is known for _, known in found):
-            continue
+        new = all(value is not known for _, known in found)
         found.append((look, value))
-        if len(found) > _MOST or not (_is_library(value) or _is_constant(value) or _follow(value, found)):
+        if len(found) > _MOST:
+            return False
+        if new and not (_is_library(value) or _is_constant(value) or _follow(value, found)):
             return False
     return True
 

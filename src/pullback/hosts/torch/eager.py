@@ -16,21 +16,24 @@ import torch
 
 from pullback.hosts.closed import is_closed
 from pullback.hosts.operation import Operation, fitted
-from pullback.hosts.torch import captures, effects, export, forward, orders, private, short, surroundings
+from pullback.hosts.torch import captures, effects, export, forward, orders, private, surroundings
 from pullback.hosts.torch.nodes import named_nodes
 from pullback.hosts.torch.outputs import apart, fresh, mark_rigid
 from pullback.hosts.torch.residuals import Kept
+from pullback.hosts.torch.shortcut import Shortcut
 
 
 def apply(operation: Operation, tensors: list[Any], below: bool = False) -> list[Any]:
     """Run an operation, `below` every transform if there are any; record it if anybody differentiates it."""
     if not torch.is_grad_enabled():  # nobody differentiates: keep nothing
         return (captures.below(operation, tensors) if below else operation.forward(tensors))[0]
-    ran = None
-    if not below and is_closed(operation) and effects.is_quiet(operation):
-        done, ran = short.apply(operation, tensors)
-        if done is not None:
-            return done
+    if is_closed(operation) and effects.is_quiet(operation):  # from the next call on
+        operation.plan.shortcut[:] = [Shortcut(operation, record)]
+    return record(operation, tensors, None, below)
+
+
+def record(operation: Operation, tensors: list[Any], ran: Any, below: bool = False) -> list[Any]:
+    """Run an operation, unless `ran` holds what its body has returned, and record it."""
     recorded = _Recorded(operation, len(tensors))
     outputs, inputs = recorded.run(tensors, ran, below)
     del ran  # who else holds an output is asked by counting
