@@ -19,11 +19,11 @@ _MOST = 10_000  # values that are looked at
 
 
 def name_of(operation: Any, tensor: Any) -> str:
-    """Find the shortest name of a tensor that is no argument; nothing where there is none."""
+    """Find the shortest name of a tensor that is no argument of an operation, or of a plan; nothing for none."""
     while hasattr(operation, "inner"):
         operation = operation.inner
-    plan = getattr(operation, "plan", None)
-    if plan is None:  # its name is all that was kept of it
+    plan = getattr(operation, "plan", operation)
+    if not hasattr(plan, "slots"):  # its name is all that was kept of it
         return ""
     level = [*plan.rule.captured(), *_statics(plan)]
     seen: set[int] = set()
