@@ -69,9 +69,6 @@ class Named(NamedTuple):
     last_order: tuple[str, str] | None  # its own words for a missing second derivative
     own: bool  # whether it is a rule that the user defined
 
-    def captured(self) -> tuple[()]:
-        return ()
-
 
 def named(operation: Operation) -> Named:
     """Take down what is said of an operation."""
@@ -161,7 +158,8 @@ def captured_tensor(
 
     `described` stands for one without a name; `cut` is code of the host that cuts it off, {} for the name.
     """
-    name = name or reached.name_of(operation, tensor)
+    if not (name or isinstance(operation, Named)):
+        name = reached.name_of(operation, tensor)
     shown = f"`{name}`" if name else described
     error: CapturedTensorError = CapturedTensorError.about(
         operation.where,
