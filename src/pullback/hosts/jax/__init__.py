@@ -21,30 +21,23 @@ from pullback.hosts.jax import arrays, callback
 from pullback.hosts.jax.apply import apply
 from pullback.hosts.jax.run import run
 
-# Asked several times in every call: what a type and a dtype are is found once.
-_arrays: dict[type, bool] = {}
-_kinds: dict[Any, Kind] = {}
 _KINDS: list[tuple[Any, Kind]] = [
     (jnp.floating, "floating"),
     (jnp.complexfloating, "complex"),
     (jnp.integer, "integer"),
 ]
+_SMOOTH = ("floating", "complex")
 
 
+# Asked several times in every call: what a dtype and a type are is found once.
+@functools.cache
 def _kind(dtype: Any) -> Kind:
-    found = _kinds.get(dtype)
-    if found is None:
-        kinds = (kind for base, kind in _KINDS if jnp.issubdtype(dtype, base))
-        found = _kinds[dtype] = next(kinds, "other")
-    return found
+    return next((kind for base, kind in _KINDS if jnp.issubdtype(dtype, base)), "other")
 
 
-def _is_array(value: Any) -> bool:
-    kind = type(value)
-    found = _arrays.get(kind)
-    if found is None:
-        found = _arrays[kind] = issubclass(kind, jax.core.Tracer) or isinstance(value, jax.Array)
-    return found
+_is_array: Callable[[type], bool] = functools.cache(
+    lambda kind: issubclass(kind, (jax.Array, jax.core.Tracer))
+)
 
 
 class JaxHost:
@@ -55,23 +48,26 @@ class JaxHost:
     arrays = arrays
 
     def owns(self, kind: type) -> bool:
-        if issubclass(kind, (jax.Array, jax.core.Tracer)):
+        if _is_array(kind):
             return True
         return hasattr(kind, "__jax_array__") and any(b.__module__.startswith("keras.") for b in kind.__mro__)
 
     def opener(self, value: Any) -> Opener | None:
         return None if jax.tree_util.all_leaves([value]) else _open
 
-    is_tensor = staticmethod(_is_array)
+    def is_tensor(self, value: Any) -> bool:
+        return _is_array(type(value))
 
     def plain(self, values: Sequence[Any]) -> bool:
         for value in values:
-            if not (_arrays.get(type(value)) or _is_array(value)) or _kind(value.dtype) != "floating":
+            if not _is_array(type(value)):
+                return False
+            if _kind(value.dtype) != "floating":
                 return False
         return True
 
     def tensor(self, value: Any, *, where: str, argument: str) -> Any:
-        if _is_array(value):
+        if _is_array(type(value)):
             return value
         refusals.require_numbers(value, where, argument)
         return jnp.asarray(value)
@@ -81,13 +77,14 @@ class JaxHost:
         return Spec(tuple(array.shape), array.dtype.name, _kind(array.dtype))
 
     def differentiable(self, tensor: Any) -> bool:
-        return _kind(tensor.dtype) in ("floating", "complex")
+        return _kind(tensor.dtype) in _SMOOTH
 
     def outline(self, output: Any) -> Any:
         return output.shape, output.dtype
 
     def lone(self, output: Any) -> Any:
-        return self.outline(output) if self.is_tensor(output) and self.differentiable(output) else None
+        smooth = _is_array(type(output)) and _kind(output.dtype) in _SMOOTH
+        return (output.shape, output.dtype) if smooth else None
 
     def zeros(self, like: Any) -> Any:
         shape, dtype = like
@@ -97,7 +94,8 @@ class JaxHost:
 
     def fit(self, cotangents: Sequence[Any], likes: Sequence[Any]) -> bool:
         for cotangent, like in zip(cotangents, likes):
-            if not (_is_array(cotangent) and cotangent.shape == like.shape and cotangent.dtype == like.dtype):
+            fits = _is_array(type(cotangent)) and cotangent.dtype == like.dtype
+            if not (fits and cotangent.shape == like.shape):
                 return False
         return True
 

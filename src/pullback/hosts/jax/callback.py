@@ -18,6 +18,7 @@ from jax.interpreters import ad, batching, mlir
 from jax.sharding import AbstractMesh, NamedSharding, PartitionSpec
 
 from pullback.hosts.base import Foreign, Spec
+from pullback.hosts.jax import varying
 from pullback.hosts.numpy import callback as on_arrays
 from pullback.hosts.numpy.callback import Maps
 
@@ -27,25 +28,9 @@ def callback(foreign: Foreign, tensors: Sequence[Any], outputs: Sequence[Spec]) 
     wide: bool = jax.config.jax_enable_x64  # type: ignore[attr-defined]
     specs = tuple(_canonical(spec, wide) for spec in outputs)
     results: list[Any] = foreign_p.bind(*tensors, called=_Called(foreign), specs=specs, maps=())
-    varying = frozenset().union(*(_varying(t) for t in tensors if isinstance(t, jax.core.Tracer)))
-    return [_vary(result, varying) for result in results] if varying else results
-
-
-def _varying(array: Any) -> frozenset[Any]:
-    """List the axes of a mesh along which an array inside a shard_map is not the same everywhere."""
-    aval = jax.typeof(array)
-    kind = getattr(aval, "manual_axis_type", None)
-    return kind.varying if kind is not None else getattr(aval, "vma", frozenset())
-
-
-def _vary(result: Any, axes: frozenset[Any]) -> Any:
-    """Say of a result that it varies as the arguments do; JAX takes that of a callback for the same."""
-    missing = tuple(axes - _varying(result))
-    if not missing:
-        return result
-    if hasattr(jax.lax, "pcast"):
-        return jax.lax.pcast(result, missing, to="varying")
-    return jax.lax.pvary(result, missing)  # type: ignore[attr-defined]
+    axes = varying.axes_of_any([t for t in tensors if isinstance(t, jax.core.Tracer)])
+    # JAX takes the result of a callback for the same on every device
+    return [varying.spread(result, axes) for result in results] if axes else results
 
 
 @functools.lru_cache(maxsize=1024)

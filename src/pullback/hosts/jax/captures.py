@@ -17,6 +17,7 @@ import jax
 from pullback.errors import CapturedTensorError
 from pullback.hosts import reached, refusals
 from pullback.hosts.base import Operation
+from pullback.hosts.closed import is_closed
 from pullback.rule import reach
 
 _DEPTH = 2  # an object's attribute, an entry of its list: further in, JAX's own error has to do
@@ -24,7 +25,9 @@ _LIBRARIES = ("jax", "numpy", "pullback.", "builtins", "typing")
 
 
 def named(operation: Operation) -> bool:
-    """Tell whether the body can reach a traced array by name."""
+    """Tell whether the body, or a pushforward, can reach a traced array by name."""
+    if is_closed(operation) and not operation.has_pushforward:
+        return False
     return next(_reached(operation), None) is not None
 
 

@@ -16,7 +16,7 @@ from jax.extend.core import Primitive
 from pullback.errors import OverrideError
 from pullback.hosts import refusals
 
-_OURS = "pullback_called"  # the primitive of a rule of this library
+_OURS = "pullback_call"  # the primitive of a rule of this library
 _KEPT_WHOLE = (
     _OURS,
     "jit",

@@ -176,19 +176,19 @@ def _inner(equation: Any, flows: list[Flow], rules: list[str]) -> Iterator[Seque
         yield [*after, *results[len(after) :]]
     elif name == "custom_linear_solve" and None not in flows[: sum(params["const_lengths"])]:
         yield [_joined([None, *flows[sum(params["const_lengths"]) :]])] * len(equation.outvars)
-    elif name == "pullback_called":
+    elif name == "pullback_call":
         rules.append(name)
         types = [atom.aval for atom in equation.invars]
-        jaxpr, consts = params["program"].traced(types, params["name"])
+        jaxpr, consts, _ = params["program"].of_types(types, params["name"])
         yield _follow(jaxpr, [*map(_constant, consts), *flows], rules)
-    elif name == "pullback_owned":
+    elif name == "pullback_output":
         rules.append(name)
         yield flows[: params["counts"][0]]
-    elif name == "pullback":
-        yield _pushed(equation, flows, rules)
+    elif name == "pullback_linear":
+        yield _derivative(equation, flows, rules)
 
 
-def _pushed(equation: Any, flows: list[Flow], rules: list[str]) -> Sequence[Flow]:
+def _derivative(equation: Any, flows: list[Flow], rules: list[str]) -> Sequence[Flow]:
     """Follow variables through a derivative: linear in its tangents, and whatever it is in its residuals."""
     derivative = equation.params["derivative"]
     if all(flow is not None for flow in flows[: derivative.count]):
@@ -197,5 +197,5 @@ def _pushed(equation: Any, flows: list[Flow], rules: list[str]) -> Sequence[Flow
         return [None] * len(equation.outvars)
     rules.append(equation.primitive.name)
     types = [atom.aval for atom in equation.invars]
-    jaxpr, consts = tracing.trace(lambda *operands: derivative(*operands), types, derivative.operation.name)
+    jaxpr, consts, _ = tracing.trace(derivative, types, derivative.operation.name)
     return _follow(jaxpr, [*map(_constant, consts), *flows], rules)
