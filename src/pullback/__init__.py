@@ -8,6 +8,7 @@ from pullback.define import custom_gradient
 from pullback.elementwise import elementwise, unbroadcast
 from pullback.example import example
 from pullback.namespace import namespace
+from pullback.operator import operator
 from pullback.replace.argmax import argmax_one_hot
 from pullback.replace.clip import clip_gradient
 from pullback.replace.finite import finite_gradient
@@ -47,6 +48,7 @@ __all__ = [
     "loss",
     "map_gradient",
     "namespace",
+    "operator",
     "override",
     "reverse_gradient",
     "round",

@@ -7,8 +7,9 @@ from operator import attrgetter
 from typing import Any
 
 from pullback import contract, outputs, takes, tangent
-from pullback.hosts.base import Cotangents, Operation, Pullback, Tensor
+from pullback.hosts.operation import Cotangents, Operation, Pullback, Tensor
 from pullback.plan import Plan
+from pullback.second import Second
 
 _NONE: dict[str, Any] = {}
 
@@ -81,8 +82,6 @@ class Application:
         return (extra, *self.plan.key)
 
     def second(self, count: int, variables: Sequence[Any] = ()) -> Operation:
-        from pullback.second import Second
-
         return Second(self, count, variables)
 
 
@@ -137,6 +136,14 @@ class RulePullback(Pullback):
             if len(laid) == len(self.tensors) and host.fit(laid, self.tensors):
                 return Cotangents(laid, [])
         return self.settled(returned, variables)
+
+    def raw(self, cotangents: Sequence[Tensor | None]) -> list[Any]:
+        """Run `grad`, and give what it returned for each input as it is: for the checker, which judges it."""
+        plan, grad = self.plan, self.grad
+        assert grad is not None
+        given = [plan.host.zeros(o) if c is None else c for o, c in zip(self.outlines, cotangents)]
+        returned = plan.host.run(grad, self.outputs.arranged(given), {}, plan.where)
+        return contract.laid(returned, plan, self.tensors, grad)[0]
 
     def settled(self, returned: Any, variables: Sequence[Any] = ()) -> Cotangents:
         """Lay what `grad` returned along the inputs."""

@@ -16,7 +16,8 @@ from pullback.cotangent import conform, cotangent_names, shown
 from pullback.endings import runs_off
 from pullback.errors import CapturedVariableError, CotangentCountError
 from pullback.hosts import reached
-from pullback.hosts.base import Cotangents, Host, Tensor
+from pullback.hosts.base import Host
+from pullback.hosts.operation import Cotangents, Tensor
 from pullback.outputs import accepts
 from pullback.plan import Plan, Slot
 

@@ -12,9 +12,11 @@ from typing import Any, cast
 from pullback import hosts
 from pullback.errors import CotangentDtypeError, CotangentShapeError, HostError
 from pullback.hosts import Role
-from pullback.hosts.base import Host, Spec, Tensor, Traces, broadcast_axes, same_shape, show_shape
+from pullback.hosts.base import Host, Traces
 from pullback.hosts.numpy import HOST as NUMPY
+from pullback.hosts.operation import Tensor
 from pullback.hosts.refusals import no_numbers
+from pullback.hosts.specs import Spec, broadcast_axes, same_shape, show_shape
 from pullback.rule import at, name_of, source_of
 
 

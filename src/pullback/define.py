@@ -10,14 +10,18 @@ import dataclasses
 import functools
 import inspect
 from collections.abc import Callable
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 from pullback.application import Application
 from pullback.errors import DefinitionError
-from pullback.hosts.base import Tensor
+from pullback.hosts.operation import Tensor
 from pullback.hosts.reading import Whole, being_read, read
 from pullback.plan import Plan, plan
 from pullback.rule import EXACT, Intent, Rule, at, source_of
+from pullback.typed import DefinedFunction, Definition, F, P, Y, defined
+
+if TYPE_CHECKING:
+    from pullback.typed import Longer
 
 Function = Callable[..., Any]
 
@@ -27,11 +31,13 @@ listeners: list[Callable[[Function, tuple[Any, ...], dict[str, Any]], None]] = [
 
 
 @overload
-def custom_gradient(body: Function, /) -> Function: ...
+def custom_gradient(body: Callable[P, tuple[Y, Function]], /) -> DefinedFunction[P, Y]: ...
+@overload
+def custom_gradient(body: Callable[P, Longer], /) -> DefinedFunction[P, Any]: ...
 @overload
 def custom_gradient(
     *, order: int | None = None, like: Function | None = None, differs: str | None = None
-) -> Callable[[Function], Function]: ...
+) -> Definition: ...
 def custom_gradient(
     body: Function | None = None,
     /,
@@ -67,7 +73,7 @@ def custom_gradient(
     return _define(body, order=order, like=like, differs=differs)
 
 
-def _define(body: Function, *, order: int | None, like: Function | None, differs: str | None) -> Function:
+def _define(body: Function, *, order: int | None, like: Function | None, differs: str | None) -> Any:
     name = getattr(body, "__name__", type(body).__name__)
     where = at(name, source_of(body))
     if not callable(body):
@@ -122,7 +128,9 @@ def intent_of(where: str, like: Function | None, differs: str | None) -> Intent:
     return EXACT
 
 
-def function_of(rule: Rule, apply: Callable[[Plan, list[Tensor]], Any] | None = None) -> Function:
+def function_of(
+    rule: Rule, apply: Callable[[Plan, list[Tensor]], Any] | None = None
+) -> DefinedFunction[..., Any]:
     """Make the function that users call. It is a plain function, so methods, Keras and pickle know it.
 
     A plan is carried out by its host, or by `apply`: a replacement, whose body is a function without a
@@ -132,15 +140,16 @@ def function_of(rule: Rule, apply: Callable[[Plan, list[Tensor]], Any] | None = 
     updated = ("__dict__",) if inspect.isfunction(rule.body) else ()
     whole = Whole()
 
+    @defined
     @functools.wraps(rule.body, updated=updated)
     def function(*args: Any, **kwargs: Any) -> Any:
         if being_read():
             return read(whole, args, kwargs)
         for listen in listeners:
             listen(function, args, kwargs)
-        made, tensors = plan(function.rule, args, kwargs)  # type: ignore[attr-defined]
+        made, tensors = plan(function.rule, args, kwargs)
         if made.symbolic:
-            from pullback.keras import place
+            from pullback.keras.layer import place
 
             return place(function, args, kwargs)
         if apply is not None:
@@ -149,19 +158,19 @@ def function_of(rule: Rule, apply: Callable[[Plan, list[Tensor]], Any] | None = 
         values = made.host.apply(application, tensors)
         return application.outputs.filled(values)
 
-    def pushforward(push: Function) -> Function:
+    def pushforward(push: F) -> F:
         """Say what forward mode gives: tangents of the tensor arguments, then the arguments ↦ tangents."""
-        known: Rule = function.rule  # type: ignore[attr-defined]
-        function.rule = dataclasses.replace(known, pushforward=push)  # type: ignore[attr-defined]
+        known: Rule = function.rule
+        function.rule = dataclasses.replace(known, pushforward=push)
         return push
 
     # `__wrapped__` would lead whoever looks for the true function, as tf.function does, past the rule.
-    del function.__wrapped__
-    function.__signature__ = rule.signature  # type: ignore[attr-defined]
-    function.rule = rule  # type: ignore[attr-defined]
-    function.pushforward = pushforward  # type: ignore[attr-defined]
+    del vars(function)["__wrapped__"]
+    function.__signature__ = rule.signature
+    function.rule = rule
+    function.pushforward = pushforward
     # AutoGraph must not convert this wrapper: the host converts the body itself, when a graph is built.
-    function.autograph_info__ = {}  # type: ignore[attr-defined]
+    vars(function)["autograph_info__"] = {}
     whole.function = function
     for made in makers:
         made(function)

@@ -12,7 +12,7 @@ import functools
 import inspect
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, overload
 
 from pullback import hosts
 from pullback.contract import require_return
@@ -27,9 +27,10 @@ from pullback.errors import (
     OutputError,
 )
 from pullback.hosts import Role
-from pullback.hosts.base import Host, broadcast_axes, show_shape
-from pullback.replace.function import signature_of
-from pullback.rule import Rule, at, name_of, source_of
+from pullback.hosts.base import Host
+from pullback.hosts.specs import broadcast_axes, show_shape
+from pullback.rule import Rule, at, name_of, signature_of, source_of
+from pullback.typed import DefinedFunction, P, T, Y
 
 Function = Callable[..., Any]
 
@@ -37,6 +38,18 @@ Function = Callable[..., Any]
 _known: weakref.WeakKeyDictionary[Function, dict[Any, tuple[bool, bool]]] = weakref.WeakKeyDictionary()
 
 
+@overload
+def elementwise(
+    function: Callable[P, Y],
+    partials: Function | Sequence[Function],
+    *,
+    like: Function | None = None,
+    differs: str | None = None,
+) -> DefinedFunction[P, Y]: ...
+@overload
+def elementwise(
+    *, partials: Function | Sequence[Function], like: Function | None = None, differs: str | None = None
+) -> Callable[[Callable[P, Y]], DefinedFunction[P, Y]]: ...
 def elementwise(
     function: Function | None = None,
     partials: Function | Sequence[Function] | None = None,
@@ -89,7 +102,7 @@ def elementwise(
     return function_of(rule)
 
 
-def unbroadcast(dx: Any, *, like: Any) -> Any:
+def unbroadcast(dx: T, *, like: Any) -> T:
     """Sum a cotangent over the axes along which `like` was broadcast.
 
     Args:
@@ -103,7 +116,8 @@ def unbroadcast(dx: Any, *, like: Any) -> Any:
 
     Do not use it to hide a wrong shape: what was not broadcast must not be summed.
     """
-    return hosts.of(dx).unbroadcast(dx, like)
+    summed: T = hosts.of(dx).unbroadcast(dx, like)
+    return summed
 
 
 def _body(function: Function, partials: Any, where: str) -> Function:

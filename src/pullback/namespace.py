@@ -20,12 +20,7 @@ from pullback.hosts import Role
 from pullback.hosts.base import Host
 from pullback.hosts.numpy import HOST as NUMPY
 
-_MODULES = {
-    "TensorFlow": "pullback.hosts.tensorflow.namespace",
-    "JAX": "jax.numpy",
-    "PyTorch": "array_api_compat.torch",
-    "NumPy": "numpy" if int(np.__version__.partition(".")[0]) >= 2 else "array_api_compat.numpy",
-}
+_NUMPY = "numpy" if int(np.__version__.partition(".")[0]) >= 2 else "array_api_compat.numpy"
 _NUMBERS = (bool, int, float, complex, type(None))  # they have the dtype of whatever array they meet
 
 
@@ -74,7 +69,7 @@ def namespace(x: Any, *more: Any) -> Any:
             why="a Python number belongs to no framework",
             fix="pb.namespace(x), where x is a tensor argument of the body",
         )
-    return _module(host.name)
+    return _module(hosts.framework_of(host), host.name)
 
 
 def _host_of(value: Any) -> Host:
@@ -92,10 +87,10 @@ def _host_of(value: Any) -> Host:
 
 
 @functools.cache
-def _module(name: str) -> ModuleType:
+def _module(framework: str, name: str) -> ModuleType:
     """Import what speaks the array API for a framework that the program has imported."""
     try:
-        return import_module(_MODULES[name])
+        return import_module(hosts.SUPPORTED[framework].namespace if framework else _NUMPY)
     except ModuleNotFoundError as error:
         if error.name is None or error.name.partition(".")[0] != "array_api_compat":
             raise

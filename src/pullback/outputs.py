@@ -17,8 +17,10 @@ from pullback import hosts, tree
 from pullback.cotangent import described, shown
 from pullback.errors import GradSignatureError, HostError, MissingGradError, OutputError
 from pullback.hosts import Role
-from pullback.hosts.base import Host, Tensor
+from pullback.hosts.base import Host
+from pullback.hosts.operation import Tensor
 from pullback.rule import Rule, name_of
+from pullback.takes import is_framework, signature
 
 Arrangement = Literal["each", "whole", "flat"]  # of the cotangents, when `grad` is called
 
@@ -160,7 +162,9 @@ def accepts(function: Callable[..., Any]) -> _Accepts:
     code = function.__code__
     known = _known.get(id(code))  # a code object is hashed by its whole content: its id is enough
     if known is None:
-        known = _known[id(code)] = (code, _accepts_by_code(code, len(function.__defaults__ or ())))
+        found = _accepts_by_code(code, len(function.__defaults__ or ()))
+        found = _accepts_by_signature(function) if is_framework(function) else found
+        known = _known[id(code)] = (code, found)
         if known[1].least <= 1 <= known[1].most:
             _take_one.add(id(code))
     return known[1]
@@ -183,7 +187,7 @@ def _accepts_by_code(code: Any, defaults: int) -> _Accepts:
 
 def _accepts_by_signature(function: Callable[..., Any]) -> _Accepts:
     try:
-        parameters = inspect.signature(function).parameters.values()
+        parameters = signature(function).parameters.values()
     except (TypeError, ValueError):  # a builtin without a signature: let the call itself decide
         return _Accepts(0, float("inf"), True)
     places = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]

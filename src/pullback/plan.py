@@ -17,8 +17,9 @@ from typing import Any, NoReturn
 from pullback import hosts, tree
 from pullback.errors import HostError, NoTensorError
 from pullback.hosts import Role
-from pullback.hosts.base import Host, Tensor
+from pullback.hosts.base import Host
 from pullback.hosts.numpy import HOST as NUMPY
+from pullback.hosts.operation import Tensor
 from pullback.rule import Rule
 
 _CONSTANTS = (int, bool, str, type(None))  # statics that are the same if they are equal

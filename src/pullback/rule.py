@@ -9,7 +9,9 @@ from __future__ import annotations
 import dis
 import functools
 import inspect
+import keyword
 import os
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from types import CodeType
@@ -37,6 +39,7 @@ class Intent:
 
 
 EXACT = Intent()
+_ANY = inspect.signature(lambda *args, **kwargs: None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +53,7 @@ class Rule:
     order: int | None = None
     pushforward: Callable[..., Any] | None = None
     source: str = ""
+    bare: bool = False  # whether the body gives its outputs alone, and the gradient comes from elsewhere
     accuracy: float | None = None  # relative, that the gradient claims to have; None: all digits of the dtype
     # What a value of its own remembers: what hosts have measured of it, and the plans of its calls.
     memo: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)
@@ -137,6 +141,30 @@ def source_of(function: Any) -> str:
     if code is None or "__autograph_generated_file" in code.co_filename:
         return ""
     return f"{os.path.basename(code.co_filename)}:{code.co_firstlineno}"
+
+
+def rule_of(f: Any, intent: Intent) -> Rule:
+    """Describe any callable: a function, a compiled one, a layer, a function of a loaded model."""
+    return Rule(f, name_of(f), signature_of(f), intent=intent, source=source_of(f), bare=True)
+
+
+def where_of(f: Any) -> str:
+    """Name a function and its source line."""
+    return at(name_of(f), source_of(filled_in(f)))
+
+
+def plain_name(f: Any) -> str:
+    """Name a callable by a word: what a framework takes for a name. `<lambda>` becomes `lambda_`."""
+    word = re.sub(r"\W+", "", name_of(f))
+    return f"{word}_" if keyword.iskeyword(word) or not word else word
+
+
+def signature_of(f: Any) -> inspect.Signature:
+    """Give the signature of a callable; any arguments where it has none to show."""
+    try:
+        return inspect.signature(f)
+    except (TypeError, ValueError):  # a builtin, or a restored function
+        return _ANY
 
 
 @functools.lru_cache(maxsize=4096)

@@ -11,26 +11,25 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from pullback import contract, outputs
-from pullback.application import Application
 from pullback.errors import SecondOrderError
-from pullback.hosts.base import Cotangents, Derived, Pullback, Tensor, filled
+from pullback.hosts.operation import Cotangents, Derived, Operation, Pullback, Tensor, filled
 from pullback.plan import Plan
 
 
 class Second(Derived):
     """Run the body and `grad` as one operation."""
 
-    def __init__(self, application: Application, count: int, variables: Sequence[Any]) -> None:
+    def __init__(self, operation: Operation, count: int, variables: Sequence[Any]) -> None:
         if variables:
-            _refuse_variables(application.plan, variables)
-        super().__init__(application)
-        self.application = application
+            _refuse_variables(operation.plan, variables)
+        super().__init__(operation)
+        self.operation = operation
         self.count = count  # of the cotangents, at the end of the tensors
 
     def forward(self, tensors: Sequence[Tensor]) -> tuple[list[Tensor], Pullback]:
         cut = len(tensors) - self.count
         inputs, cotangents = list(tensors[:cut]), list(tensors[cut:])
-        _, pull = self.application.forward(inputs)
+        _, pull = self.operation.forward(inputs)
         return self.after(pull, pull(cotangents), inputs, cotangents)
 
     def after(

@@ -32,19 +32,50 @@ def run(
         raise refusal(found) from error
 
 
+_FRAMEWORKS = {"jax", "keras", "numpy", "tensorflow", "torch"}
+
+
+def signature(function: Callable[..., Any]) -> inspect.Signature:
+    """Give the signature of a function as far as it takes tensors; a TypeError or ValueError if it has none.
+
+    The options of a framework's function, `name=` or `axis=`, are no places for a tensor. A ufunc shows
+    that it takes anything, and knows how many.
+    """
+    count = getattr(function, "nin", None)
+    if type(count) is int:
+        places = [inspect.Parameter(f"x{i + 1}", inspect.Parameter.POSITIONAL_ONLY) for i in range(count)]
+        return inspect.Signature(places)
+    found = inspect.signature(function)
+    parameters = list(found.parameters.values())
+    if not is_framework(function) or not any(p.default is p.empty for p in parameters):
+        return found
+    return found.replace(parameters=sorted(map(_option, parameters), key=lambda p: p.kind))
+
+
+def _option(parameter: inspect.Parameter) -> inspect.Parameter:
+    if parameter.default is parameter.empty or parameter.kind is parameter.VAR_KEYWORD:
+        return parameter
+    return parameter.replace(kind=parameter.KEYWORD_ONLY)
+
+
+def is_framework(function: Callable[..., Any]) -> bool:
+    """Tell whether a framework wrote a function."""
+    return (getattr(function, "__module__", None) or "").partition(".")[0] in _FRAMEWORKS
+
+
 def mismatch(
     function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], error: TypeError
 ) -> str:
     """Say what a function takes, if that is not what it was handed; nothing of an error inside of it."""
     try:
-        signature = inspect.signature(function)
+        known = signature(function)
     except (TypeError, ValueError):  # a builtin, which cannot be asked; its own error is a plain one
         if type(error) is not TypeError:
             return ""
         count = len(args) + len(kwargs)
         return f"{shown(function)} did not take the {count} argument{'' if count == 1 else 's'} it was handed"
     try:
-        signature.bind(*args, **kwargs)
+        known.bind(*args, **kwargs)
     except TypeError:
-        return f"{shown(function)} takes ({', '.join(signature.parameters)})"
+        return f"{shown(function)} takes ({', '.join(known.parameters)})"
     return ""

@@ -7,14 +7,12 @@ behind a snippet is its output.
 import doctest
 import importlib
 import inspect
-import os
 import pkgutil
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+import warm
 
 import pullback
 from pullback import define, elementwise, errors, replace, rule
@@ -67,16 +65,7 @@ def test_page_runs_and_prints_what_it_shows(path, tmp_path):
     code, shown = program(path.read_text(encoding="utf-8"))
     script = tmp_path / f"{path.stem}.py"
     script.write_text(code, encoding="utf-8")
-    source = str(Path(pullback.__file__).parents[1])
-    env = os.environ | {"PYTHONPATH": source, "TF_CPP_MIN_LOG_LEVEL": "3", "PYTHONIOENCODING": "utf-8"}
-    done = subprocess.run(
-        [sys.executable, str(script)],
-        env=env,
-        cwd=tmp_path,
-        capture_output=True,
-        encoding="utf-8",
-        check=False,
-    )
+    done = warm.run(script, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     parts = re.split(f"{MARK}(\\d+)\n", done.stdout)
     printed = {int(line): text.rstrip("\n") for text, line in zip(parts[::2], parts[1::2])}

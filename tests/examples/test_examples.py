@@ -1,33 +1,21 @@
 """Every example runs in a process of its own, and fails when what it claims is wrong."""
 
 import ast
-import os
 import runpy
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-
-import pullback
+import warm
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 RUN_ALL = runpy.run_path(str(EXAMPLES / "run_all.py"))
 FILES = RUN_ALL["examples"]()
 
 
-def python(*arguments: str) -> subprocess.CompletedProcess:
-    source = str(Path(pullback.__file__).parents[1])
-    env = os.environ | {"PYTHONPATH": source, "TF_CPP_MIN_LOG_LEVEL": "3", "PYTHONIOENCODING": "utf-8"}
-    return subprocess.run(
-        [sys.executable, *arguments], env=env, capture_output=True, encoding="utf-8", check=False
-    )
-
-
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_example_holds(path):
-    done = python("-W", "error::DeprecationWarning:__main__", str(path))
+    done = warm.run(path, deprecated="error")
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip(), "an example shows what it found"
 
@@ -75,6 +63,6 @@ def test_every_question_of_the_users_has_an_example():
 def test_run_all_fails_when_an_example_does(tmp_path, claim, status):
     shutil.copy(EXAMPLES / "run_all.py", tmp_path)
     (tmp_path / "sum.py").write_text(f'"""Does it hold?"""\nassert {claim}\n', encoding="utf-8")
-    done = python(str(tmp_path / "run_all.py"))
+    done = warm.run(tmp_path / "run_all.py")
     assert done.returncode == status
     assert done.stdout.startswith("ok" if status == 0 else "FAILED")

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 import pullback
+from pullback import hosts
 
 SOURCE = Path(pullback.__file__).parent
 FILES = sorted(SOURCE.rglob("*.py"))
@@ -19,10 +20,7 @@ def place(path: Path) -> str:
 
 
 def may_name_a_framework(path: Path) -> bool:
-    return place(path).startswith(("hosts/", "view/", "record/")) or place(path) in (
-        "namespace.py",
-        "keras.py",
-    )
+    return place(path).startswith(("hosts/", "view/", "record/", "keras/", "namespace.py"))
 
 
 def imports(tree: ast.AST) -> list[str]:
@@ -67,16 +65,136 @@ def test_frameworks_are_named_only_in_hosts(path):
 @pytest.mark.parametrize("path", FILES, ids=place)
 def test_a_host_is_imported_by_nobody_else(path):
     modules = imports(ast.parse(path.read_text(encoding="utf-8")))
-    for host in FRAMEWORKS:
-        if not place(path).startswith((f"hosts/{host}", f"view/{host}")):
+    for host in hosts.SUPPORTED:
+        if not place(path).startswith((f"hosts/{host}", f"view/{host}", f"record/{host}")):
             assert not [module for module in modules if module.startswith(f"pullback.hosts.{host}")]
 
 
+# ── private names of frameworks ──────────────────────────────────────────────────────────────────────────
+
+PRIVATE = {
+    "tensorflow": "hosts/tensorflow/recording.py",
+    "torch": "hosts/torch/private.py",
+    "jax": "",  # none is needed
+    "keras": "hosts/jax/model.py",
+}
+
+
+def is_private(name: str) -> bool:
+    """Tell whether a dotted name goes through something that its framework does not export."""
+    parts = name.split(".")
+    hidden = any(part.startswith("_") and not part.startswith("__") for part in parts[1:])
+    return hidden or parts[:2] in (["tensorflow", "python"], ["keras", "src"])
+
+
+def dotted(node: ast.AST) -> list[str]:
+    """Give the names of a chain of attributes, from its root; nothing if the root is no name."""
+    if isinstance(node, ast.Name):
+        return [node.id]
+    before = dotted(node.value) if isinstance(node, ast.Attribute) else []
+    return [*before, node.attr] if before else []
+
+
+def private_names(code: str) -> set[str]:
+    """List the private names of frameworks that a file imports or reads."""
+    tree = ast.parse(code)
+    bound = {}  # what a name in the file stands for
+    found = set(imports(tree))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                name = alias.name if alias.asname else alias.name.split(".")[0]
+                bound[alias.asname or name] = name
+        elif isinstance(node, ast.ImportFrom):
+            bound |= {a.asname or a.name: f"{node.module}.{a.name}" for a in node.names}
+    for node in ast.walk(tree):
+        names = dotted(node) if isinstance(node, ast.Attribute) else []
+        if names and names[0] in bound:
+            found.add(".".join([bound[names[0]], *names[1:]]))
+    return {name for name in found if name.split(".")[0] in PRIVATE and is_private(name)}
+
+
+@pytest.mark.parametrize(
+    ("code", "names"),
+    [
+        ("import torch\ntorch._C.f()", {"torch._C", "torch._C.f"}),
+        ("from torch.autograd import forward_ad as ad\nad._level", {"torch.autograd.forward_ad._level"}),
+        ("def f():\n    import torch._dynamo", {"torch._dynamo"}),
+        ("from jax._src import core", {"jax._src", "jax._src.core"}),
+        ("from tensorflow.python import ops", {"tensorflow.python", "tensorflow.python.ops"}),
+        ("import torch\nx = torch.ones(3)\nx._version, torch.__version__", set()),
+        ("import jax.extend\njax.extend.core.Primitive", set()),
+    ],
+)
+def test_the_test_sees_private_names(code, names):
+    assert private_names(code) == names
+
+
 @pytest.mark.parametrize("path", FILES, ids=place)
-def test_private_functions_of_tensorflow_are_imported_in_one_file(path):
-    modules = imports(ast.parse(path.read_text(encoding="utf-8")))
-    private = [module for module in modules if module.startswith("tensorflow.python")]
-    assert not private or place(path) == "hosts/tensorflow/recording.py"
+def test_private_names_of_a_framework_stand_in_one_file(path):
+    found = private_names(path.read_text(encoding="utf-8"))
+    assert {name for name in found if place(path) != PRIVATE[name.split(".")[0]]} == set()
+
+
+# ── who imports whom ─────────────────────────────────────────────────────────────────────────────────────
+
+BELOW_HOSTS = {"errors", "rule", "tree", "dtypes", "patched", "hosts"}  # the others import nothing of ours
+
+
+def module_of(path: Path) -> str:
+    return ".".join(("pullback", *path.relative_to(SOURCE).with_suffix("").parts)).removesuffix(".__init__")
+
+
+MODULES = {module_of(path): path for path in FILES}
+
+
+def imported_by(path: Path) -> set[str]:
+    """List the modules of ours that a file imports, wherever in it; not those for types alone.
+
+    The package that a module stands in is not counted: it is imported before anything in it.
+    """
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.If) and getattr(node.test, "id", "") in ("TYPE_CHECKING", "_CHECKING_TYPES"):
+            node.body = []
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            whole = {f"{node.module}.{alias.name}" for alias in node.names}
+            found |= whole & MODULES.keys() or {node.module}
+    return found & MODULES.keys() - {module_of(path)}
+
+
+@pytest.mark.parametrize("path", [f for f in FILES if place(f).startswith("hosts/")], ids=place)
+def test_hosts_import_nothing_above_them(path):
+    roots = {module.split(".")[1] for module in imported_by(path)}
+    assert roots - BELOW_HOSTS == set()
+
+
+def cycles(edges: dict[str, set[str]]) -> list[set[str]]:
+    """List the groups of modules that import each other, through others or not."""
+
+    def reached(module: str) -> set[str]:
+        seen, waiting = set(), [module]
+        while waiting:
+            new = edges[waiting.pop()] - seen
+            seen |= new
+            waiting += new
+        return seen
+
+    reach = {module: reached(module) for module in edges}
+    groups = [{other for other in reach[module] if module in reach[other]} for module in sorted(edges)]
+    return [group for i, group in enumerate(groups) if group and group not in groups[:i]]
+
+
+def test_the_test_sees_cycles():
+    assert cycles({"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": {"a"}}) == [{"b", "c"}]
+
+
+def test_no_module_imports_itself_through_others():
+    assert cycles({module: imported_by(path) for module, path in MODULES.items()}) == []
 
 
 @pytest.mark.parametrize("path", FILES, ids=place)

@@ -27,6 +27,7 @@ PUBLIC = [
     "loss",
     "map_gradient",
     "namespace",
+    "operator",
     "override",
     "reverse_gradient",
     "round",

@@ -17,7 +17,8 @@ import torch
 
 import pullback as pb
 from pullback import errors, hosts
-from pullback.hosts.base import Spec, register
+from pullback.hosts.foreign import register
+from pullback.hosts.specs import Spec
 
 
 def around(function):

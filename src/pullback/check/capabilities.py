@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pullback.check.finding import Finding
 from pullback.check.settings import Settings
+from pullback.dtypes import COMPUTING
 from pullback.view.subject import Subject
 
 
@@ -24,8 +25,8 @@ def capabilities(subject: Subject, findings: list[Finding], settings: Settings) 
     # Somebody asked for certain probes and not for the whole table; or what a wrong rule can do is of no use.
     if settings.probes is not None or any(f.verdict == "wrong" for f in findings):
         return table
-    for name in ("float32", "float16", "bfloat16") if table["reverse"] == "yes" else ():
-        if name not in table:
+    for name in COMPUTING if table["reverse"] == "yes" else ():
+        if name != "float64" and name not in table:
             table[name] = runs_in(subject, name)
     if settings.export and subject.exports is not None:
         table["export"] = "yes" if subject.exports() else "no"

@@ -19,7 +19,7 @@ from pullback.check.oracle import body_gradient
 from pullback.check.problem import Problem
 from pullback.check.settings import Settings
 from pullback.check.space import Space
-from pullback.dtypes import is_complex
+from pullback.dtypes import double
 from pullback.view.subject import Array, Arrays, Subject
 
 COLUMNS = 72
@@ -164,16 +164,14 @@ class Evidence:
     @cached_property
     def wide(self) -> Space:
         """Know the shapes of the inputs with wide dtypes, so that nothing is rounded."""
-        wide = [np.dtype(np.complex128 if is_complex(d) else np.float64) for d in self.problem.domain.dtypes]
-        return Space(self.problem.domain.shapes, tuple(wide))
+        domain = self.problem.domain
+        return Space(domain.shapes, tuple(map(double, domain.dtypes)))
 
     @cached_property
     def outputs(self) -> Arrays:
         """Give the outputs with wide dtypes."""
-        wide = [
-            np.dtype(np.complex128 if is_complex(d) else np.float64) for d in self.problem.codomain.dtypes
-        ]
-        return Space(self.problem.codomain.shapes, tuple(wide)).unpack(self.problem.y)
+        codomain = self.problem.codomain
+        return Space(codomain.shapes, tuple(map(double, codomain.dtypes))).unpack(self.problem.y)
 
     @cached_property
     def wrong_inputs(self) -> list[int]:

@@ -17,7 +17,7 @@ from pullback.check.oracle import body_gradient, disagreement
 from pullback.check.points import Point, promise
 from pullback.check.problem import Problem
 from pullback.check.settings import Settings
-from pullback.dtypes import is_complex
+from pullback.dtypes import double
 from pullback.view.subject import Array, Arrays, Cotangents, Subject
 
 # How large a discrepancy must be at a point that the user did not choose.
@@ -91,8 +91,7 @@ def _symmetric_inputs(problem: Problem) -> list[int]:
     return [
         k
         for k in problem.chosen
-        if promise(problem.inputs[k].astype(np.complex128 if is_complex(problem.inputs[k].dtype) else float))
-        in kinds
+        if promise(problem.inputs[k].astype(double(problem.inputs[k].dtype))) in kinds
     ]
 
 

@@ -16,9 +16,8 @@ from pullback.check.problem import Problem
 from pullback.check.settings import Settings
 from pullback.check.slope import slope_test
 from pullback.check.steps import Line
+from pullback.dtypes import TARGET
 from pullback.view.subject import Array
-
-TARGET = {2.0**-53: 1e-9, 2.0**-24: 2e-5}
 
 
 def judge(equation: Equation, unit: float, settings: Settings) -> Verdict:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback.dtypes import is_complex, is_real_or_complex
+from pullback.dtypes import double, is_complex, is_real_or_complex
 from pullback.view.subject import Array, Arrays, Subject
 
 Draw = Callable[[np.random.Generator, Array, float], Any]
@@ -51,7 +51,7 @@ def promise(x: Array) -> str:
 
 
 def _promised(x: Array) -> str:
-    return promise(x.astype(np.complex128 if is_complex(x.dtype) else np.float64))
+    return promise(x.astype(double(x.dtype)))
 
 
 def _ints(rng: np.random.Generator, x: Array, r: float) -> Any:
@@ -153,7 +153,7 @@ def _draw(rng: np.random.Generator, x: Array, label: str, *, alone: bool) -> Any
         return _indices(rng, x, label)
     if not is_real_or_complex(x.dtype):
         return x
-    work = x.astype(np.complex128 if is_complex(x.dtype) else np.float64)
+    work = x.astype(double(x.dtype))
     kind = promise(work)
     if kind == "fixed":
         return x

@@ -6,6 +6,7 @@ import re
 
 import numpy as np
 
+from pullback.dtypes import is_guest
 from pullback.view.subject import Array, Arrays, Subject
 from pullback.view.words import Shown, Words
 
@@ -18,7 +19,7 @@ def literal(a: Array, words: Words) -> str:
         values = f"np.random.default_rng(0).normal(size={a.shape})"
         text = words.tensor.format(values=values, dtype=a.dtype.name)
         return f"{text}  # any such array"
-    plain = a.astype(np.float64) if a.dtype.name == "bfloat16" else a
+    plain = a.astype(np.float64) if is_guest(a.dtype) else a
     written = np.array2string(
         plain, separator=", ", threshold=LIMIT + 1, floatmode="unique", max_line_width=10_000
     )

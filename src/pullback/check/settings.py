@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-# Resolution demanded of a pass, by unit roundoff of the dtype.
-DEMANDED = {2.0**-53: 1e-6, 2.0**-24: 1e-3, 2.0**-11: 3e-2, 2.0**-8: 1e-1}
+from pullback.dtypes import DEMANDED
 
 
 @dataclass(frozen=True)

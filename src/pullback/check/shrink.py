@@ -9,7 +9,7 @@ import numpy as np
 from pullback.check.examine import examine
 from pullback.check.points import Point, finite, stretch
 from pullback.check.settings import Settings
-from pullback.dtypes import is_complex, is_real_or_complex
+from pullback.dtypes import is_complex, is_guest, is_real_or_complex
 from pullback.view.subject import Arrays, Subject
 
 
@@ -22,7 +22,7 @@ def candidates(inputs: Arrays) -> Iterator[Arrays]:
             for less in (2, 3):
                 yield tuple(stretch(x, {d: less}) for x in inputs)
     yield tuple(
-        np.round(x, 2) if is_real_or_complex(x.dtype) and x.dtype.name != "bfloat16" else x for x in inputs
+        np.round(x, 2) if is_real_or_complex(x.dtype) and not is_guest(x.dtype) else x for x in inputs
     )
 
 

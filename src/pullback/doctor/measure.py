@@ -18,6 +18,7 @@ import pullback as pb
 from pullback import hosts
 from pullback.check.capabilities import runs_in
 from pullback.check.finding import Report
+from pullback.dtypes import COMPUTING
 from pullback.errors import HostError
 from pullback.view import subject_of
 
@@ -71,8 +72,7 @@ def capabilities(host: Any) -> dict[str, str]:
     for row, probe in (("compiled", "compiled"), ("batched", "batching")):
         shown[row] = _listed(report, probe)
     table["float64"] = runs_in(subject_of(host, cube, (x,), {}), "float64")
-    dtypes = ("float64", "float32", "bfloat16", "float16")
-    shown["dtypes"] = ", ".join(dtype for dtype in dtypes if table.get(dtype) == "yes") or "no"
+    shown["dtypes"] = ", ".join(dtype for dtype in COMPUTING if table.get(dtype) == "yes") or "no"
     shown["export"] = table.get("export", "no")
     shown["override"] = _yes(lambda: overridden(host, x))
     return shown

@@ -25,8 +25,8 @@ from pullback.external.foreign import (
     stacked,
 )
 from pullback.external.shapes import ArraySpec, Layout, chosen, of_array, smooth
-from pullback.hosts.base import show_shape
 from pullback.hosts.numpy import HOST as NUMPY
+from pullback.hosts.specs import show_shape
 from pullback.replace import with_gradient
 from pullback.tangent import settle as settle_tangents
 

@@ -19,7 +19,7 @@ from pullback.external.executors import Pool, Runner
 from pullback.external.shapes import Layout
 from pullback.external.site import Site, statics
 from pullback.external.task import Function, Task
-from pullback.hosts.base import Tensor
+from pullback.hosts.operation import Tensor
 from pullback.plan import Plan
 from pullback.rule import Intent, Rule
 

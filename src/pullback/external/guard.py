@@ -19,7 +19,7 @@ from pullback.errors import (
 )
 from pullback.external.shapes import ArraySpec, kind_of
 from pullback.external.task import Failure
-from pullback.hosts.base import show_shape
+from pullback.hosts.specs import same_shape, show_shape
 
 Array = np.ndarray[Any, Any]
 _LARGEST = 2**28  # bytes that the first call's arguments are summed up for
@@ -113,7 +113,7 @@ def check(
     for i, (array, spec) in enumerate(zip(arrays, specs)):
         name = what if len(arrays) == 1 else f"{what} {i}"
         place = f", {label}" if label else ""
-        if spec.shape is not None and not _fits(array.shape, (*lead, *spec.shape)):
+        if spec.shape is not None and not same_shape(array.shape, (*lead, *spec.shape)):
             batch = f" behind the batch axis of {lead[0]}" if lead else ""
             raise ExternalOutputError.about(
                 where,
@@ -134,10 +134,6 @@ def check(
                 fix=f"return y.astype(np.{spec.dtype.name}), or say cast=True, or change output=",
             )
     return arrays
-
-
-def _fits(have: tuple[int, ...], want: tuple[int | None, ...]) -> bool:
-    return have == want or (len(have) == len(want) and all(n is None or m == n for m, n in zip(have, want)))
 
 
 def _has_nan(array: Array) -> bool:

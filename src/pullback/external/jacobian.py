@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from pullback.errors import CotangentCountError, CotangentShapeError
-from pullback.hosts.base import show_shape
 from pullback.hosts.numpy import HOST as NUMPY
+from pullback.hosts.specs import show_shape
 
 Array = np.ndarray[Any, Any]
 Product = Callable[[Any, Array, Array, bool], Array]

@@ -13,7 +13,8 @@ from typing import Any
 from pullback.external.second import Pulling
 from pullback.external.shapes import Layout
 from pullback.external.site import Promised, Site
-from pullback.hosts.base import Host, Tensor
+from pullback.hosts.base import Host
+from pullback.hosts.operation import Tensor
 from pullback.plan import Plan
 from pullback.replace.graft import Graft
 from pullback.replace.with_gradient import pulled

@@ -25,7 +25,7 @@ from pullback.external.foreign import (
 )
 from pullback.external.local import Local
 from pullback.external.shapes import of_array
-from pullback.hosts.base import Cotangents, Derived, Pullback, Tensor, filled
+from pullback.hosts.operation import Cotangents, Derived, Pullback, Tensor, filled
 
 if TYPE_CHECKING:
     from pullback.external.operation import Wrapped

@@ -16,14 +16,14 @@ from typing import Any
 import numpy as np
 
 from pullback import tree
+from pullback.dtypes import Kind, kind
 from pullback.errors import DefinitionError
 from pullback.external import same
-from pullback.hosts.base import Kind, Spec, show_shape
+from pullback.hosts.specs import Spec, show_shape
 from pullback.outputs import TENSOR, Outputs, by_default
 
 Array = np.ndarray[Any, Any]
 Shape = "tuple[int | None, ...] | None"
-_KINDS: dict[str, Kind] = {"f": "floating", "c": "complex", "i": "integer", "u": "integer"}
 _FIX = "output=lambda x: x   # like x; or x.replace(shape=(3,)), or np.empty(3), or a tuple or dict of them"
 
 
@@ -63,9 +63,7 @@ class ArraySpec:
 
 def kind_of(dtype: np.dtype[Any]) -> Kind:
     """Tell the kind of number of a dtype."""
-    if dtype.kind == "V" and dtype.name in ("bfloat16", "float8_e4m3fn", "float8_e5m2"):
-        return "floating"
-    return _KINDS.get(dtype.kind, "other")
+    return kind(dtype.name)
 
 
 def smooth(dtype: np.dtype[Any]) -> bool:

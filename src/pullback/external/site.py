@@ -18,8 +18,10 @@ from pullback.errors import ExternalError, OptionError, PullbackError
 from pullback.external import same
 from pullback.external.guard import frozen
 from pullback.external.shapes import ArraySpec, Layout, layout_of, made_up, of_array, of_host
-from pullback.hosts.base import Host, Spec, Tensor
+from pullback.hosts.base import Host
 from pullback.hosts.numpy import HOST as NUMPY
+from pullback.hosts.operation import Tensor
+from pullback.hosts.specs import Spec
 from pullback.plan import Plan, Slot
 
 if TYPE_CHECKING:

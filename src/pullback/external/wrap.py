@@ -6,7 +6,7 @@ import dataclasses
 import functools
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast, overload
 
 from pullback.define import function_of, intent_of
 from pullback.errors import DefinitionError
@@ -14,12 +14,48 @@ from pullback.external import buffers
 from pullback.external.differences import SCHEMES, Scheme
 from pullback.external.function import External, Options
 from pullback.external.task import Function
+from pullback.options import require_number, require_word
 from pullback.plan import plan
-from pullback.replace.function import signature_of
-from pullback.replace.option import require_number, require_word
-from pullback.rule import Rule, at, name_of, source_of
+from pullback.rule import Rule, at, name_of, signature_of, source_of
+from pullback.typed import Decorator, ExternalFunction, F, P, Y
+
+if TYPE_CHECKING:
+    from typing_extensions import TypedDict, Unpack
+
+    class Given(TypedDict, total=False):
+        """The options of `external`, for its overloads."""
+
+        output: Any
+        jacobian: Function | None
+        partials: Function | Sequence[Function] | None
+        gradient: str | None
+        second: str | None
+        step: float | None
+        samples: int
+        seed: int
+        sparsity: Any
+        batched: bool
+        executor: Any
+        timeout: float | None
+        retries: int
+        cache: int
+        nan: str
+        cast: bool
+        accuracy: float | None
+        like: Function | None
+        differs: str | None
 
 
+@overload
+def external(
+    function: Callable[P, Y],
+    /,
+    **options: Unpack[Given],
+) -> ExternalFunction[P, Y]: ...
+@overload
+def external(
+    **options: Unpack[Given],
+) -> Callable[[Callable[P, Y]], ExternalFunction[P, Y]]: ...
 def external(
     function: Function | None = None,
     /,
@@ -152,6 +188,7 @@ def external(
         order=held.order,
         source=source_of(function),
         accuracy=held.accuracy if accuracy is None else accuracy,
+        bare=True,
     )
     return _decorated(held, rule, intent)
 
@@ -170,13 +207,13 @@ def _body(held: External, function: Function) -> Function:
     return body
 
 
-def _decorated(held: External, rule: Rule, declared: Any) -> Function:
+def _decorated(held: External, rule: Rule, declared: Any) -> ExternalFunction[..., Any]:
     """Make the function that users call, with the decorators for its gradient."""
-    made = function_of(rule, held.apply)
+    made = cast("ExternalFunction[..., Any]", function_of(rule, held.apply))
     held.rule = rule
 
-    def taking(role: str) -> Callable[[Function], Function]:
-        def take(function: Function) -> Function:
+    def taking(role: str) -> Decorator:
+        def take(function: F) -> F:
             if not callable(function):
                 raise DefinitionError.about(
                     rule.where,
@@ -187,15 +224,15 @@ def _decorated(held: External, rule: Rule, declared: Any) -> Function:
                 )
             held.take(role, function)
             held.rule = dataclasses.replace(rule, order=held.order, intent=held.intent(declared))
-            made.rule = held.rule  # type: ignore[attr-defined]
+            made.rule = held.rule
             return function
 
         return take
 
-    made.external = held  # type: ignore[attr-defined]
-    made.cache = held.cache  # type: ignore[attr-defined]
-    made.pullback = taking("pullback")  # type: ignore[attr-defined]
-    made.pushforward = taking("pushforward")  # type: ignore[attr-defined]
+    vars(made)["external"] = held
+    made.cache = held.cache
+    made.pullback = taking("pullback")
+    made.pushforward = taking("pushforward")
     return made
 
 

@@ -18,25 +18,26 @@ import numpy as np
 
 from pullback.errors import HostError
 from pullback.hosts.base import Host, Opener
+from pullback.hosts.keras import is_symbol
 from pullback.hosts.numpy import HOST as NUMPY
 from pullback.rule import Rule, reach
 
 
 class Framework(NamedTuple):
-    """What is known of a framework before it is imported."""
+    """What is known of a framework before it is imported; its host is the module of its name in here."""
 
-    module: str  # of ours, that speaks it
     needed: str  # the least version
     roots: tuple[str, ...]  # the packages that its types stand in
     tensor: str  # how a user writes a tensor
+    namespace: str  # the module that speaks the array API for it
 
 
 SUPPORTED = {
-    "tensorflow": Framework("pullback.hosts.tensorflow", "2.16", ("tensorflow",), "tf.constant"),
-    "jax": Framework("pullback.hosts.jax", "0.9", ("jax", "jaxlib"), "jnp.asarray"),
-    "torch": Framework("pullback.hosts.torch", "2.6", ("torch",), "torch.as_tensor"),
+    "tensorflow": Framework("2.16", ("tensorflow",), "tf.constant", "pullback.hosts.tensorflow.namespace"),
+    "jax": Framework("0.9", ("jax", "jaxlib"), "jnp.asarray", "jax.numpy"),
+    "torch": Framework("2.6", ("torch", "functorch"), "torch.as_tensor", "array_api_compat.torch"),
 }
-_ROOTS = {root: name for name, framework in SUPPORTED.items() for root in framework.roots}
+ROOTS = {root: name for name, framework in SUPPORTED.items() for root in framework.roots}
 
 
 class Role(Enum):
@@ -73,11 +74,11 @@ role = _roles.__getitem__  # tells which host owns values of a type, or what els
 def _find(kind: type) -> Host | Role:
     if issubclass(kind, (np.ndarray, np.floating, np.complexfloating)):
         return Role.ARRAY
-    if kind.__name__ == "KerasTensor" and kind.__module__.startswith("keras."):
+    if is_symbol(kind):
         return Role.SYMBOL
     for base in kind.__mro__:
         root = base.__module__.partition(".")[0]
-        candidates = [host(_ROOTS[root])] if root in _ROOTS else loaded() if root == "keras" else []
+        candidates = [host(ROOTS[root])] if root in ROOTS else loaded() if root == "keras" else []
         for candidate in candidates:
             if candidate.owns(kind):
                 return candidate
@@ -113,8 +114,14 @@ def host(framework: str) -> Host:
             expected=f"{framework} {needed} or later",
             fix=f"pip install --upgrade '{framework}>={needed}'",
         )
-    speaking: Host = import_module(SUPPORTED[framework].module).HOST
+    speaking: Host = import_module(f"{__name__}.{framework}").HOST
     return speaking
+
+
+def framework_of(host: Host) -> str:
+    """Name the framework of a host; nothing for NumPy, and for a host of somebody else's."""
+    speaking = {name: sys.modules.get(f"{__name__}.{name}") for name in SUPPORTED}
+    return next((name for name, module in speaking.items() if getattr(module, "HOST", None) is host), "")
 
 
 def _numbers(version: str) -> tuple[int, ...]:
@@ -143,8 +150,8 @@ def naming(values: Iterable[Any]) -> Host | None:
 def _named(value: Any, depth: int) -> set[str]:
     """Name the frameworks that a value comes from, or reaches by name."""
     root = _root(value)
-    if root in _ROOTS:
-        return {_ROOTS[root]}
+    if root in ROOTS:
+        return {ROOTS[root]}
     if root == "keras":
         return {sys.modules["keras"].backend.backend()}
     rule = getattr(value, "rule", None)
@@ -162,7 +169,7 @@ def _root(value: Any) -> str:
     lineage = value.__mro__ if isinstance(value, type) else (value, *type(value).__mro__)
     lineage = (*lineage, getattr(value, "__objclass__", None))  # a method of a built-in class
     roots = [str(getattr(part, "__module__", None) or "").partition(".")[0] for part in lineage]
-    return next((root for root in roots if root in _ROOTS or root == "keras"), roots[0])
+    return next((root for root in roots if root in ROOTS or root == "keras"), roots[0])
 
 
 # ── calls ────────────────────────────────────────────────────────────────────────────────────────────────

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback.hosts.base import Derived
+from pullback.hosts.operation import Derived
 from pullback.rule import global_names
 
 # the modules of the standard library through which everything can be reached are none of these

@@ -18,7 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from pullback.hosts.base import Host, Pullback
+from pullback.hosts.base import Host
+from pullback.hosts.operation import Pullback
 
 Link = Callable[[Any, Any], Any]  # of two tensors that stand in the same place
 _PLAIN = (int, float, complex, str, bytes, type(None), type, ModuleType)

@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from pullback.dtypes import linear
+
 Array = Any
 Pull = Callable[[list[Array]], "list[Array | None]"]  # cotangents in and out, in double precision
 
@@ -19,7 +21,6 @@ LINEAR = "linear"
 NOT_LINEAR = "not linear in its cotangents"
 CUT_OFF = "computed from its cotangents in a way that cannot be transposed (stop_gradient, or outside code)"
 SCALES = (1e-3, 1.0, 1e3)
-_TOLERANCES = {"float16": 2e-2, "bfloat16": 1e-1, "float64": 1e-9, "complex128": 1e-9}
 
 
 def measured(pull: Pull, shapes: Sequence[tuple[int, ...]], dtypes: Sequence[str]) -> str:
@@ -39,7 +40,7 @@ def measured(pull: Pull, shapes: Sequence[tuple[int, ...]], dtypes: Sequence[str
 
 def tolerance(dtypes: Sequence[str]) -> float:
     """Say how far, relative to what is added up, rounding moves a linear pullback that computes in these."""
-    return max((_TOLERANCES.get(dtype, 1e-4) for dtype in dtypes), default=1e-4)
+    return max(map(linear, dtypes), default=1e-4)
 
 
 def unknown(error: Exception) -> str:

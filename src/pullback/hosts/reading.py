@@ -90,6 +90,13 @@ def _is_module(value: Any) -> bool:
     return not isinstance(value, (dict, list, tuple)) and hasattr(value, "named_parameters")
 
 
+class Counter:
+    """Hold a variable that is written to, and not read: to a rule it is a static, to a compiler an input."""
+
+    def __init__(self, variable: Any) -> None:
+        self.variable = variable
+
+
 def modules_of(values: Iterable[Any]) -> list[Any]:
     """List the modules among arguments, and in structures of them."""
     found: list[Any] = []

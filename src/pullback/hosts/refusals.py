@@ -13,6 +13,7 @@ import numpy as np
 from pullback.errors import (
     CapturedTensorError,
     CotangentCountError,
+    DerivativeError,
     ForwardModeError,
     OptionError,
     OverrideError,
@@ -21,7 +22,7 @@ from pullback.errors import (
     VectorConditionError,
 )
 from pullback.hosts import reached
-from pullback.hosts.base import Derived, Operation
+from pullback.hosts.operation import Derived, Operation
 
 _WORDS = {"O": "Python objects", "S": "bytes", "U": "strings", "M": "dates", "m": "times"}
 
@@ -120,11 +121,12 @@ def run_again(operation: Operation, does: str) -> SecondOrderError:
     return error
 
 
-def changed_since(operation: Operation) -> SecondOrderError:
+def changed_since(operation: Operation, asked: str = "a higher derivative") -> DerivativeError:
     """Say that a body which was run again did not keep what it had kept at first."""
-    error: SecondOrderError = SecondOrderError.about(
+    kind = SecondOrderError if asked == "a higher derivative" else DerivativeError
+    error: DerivativeError = kind.about(
         operation.where,
-        found="the body was run again for a higher derivative, and kept other values for `grad`",
+        found=f"the body was run again for {asked}, and kept other values for `grad`",
         expected="the same values in both runs",
         why="something that the body reads was changed after the first run, "
         "and the derivative would be that of another function",

@@ -102,13 +102,13 @@ def with_inputs(rule: Recorded, settings: Settings) -> Recorded:
     """Give a rule that was never called its inputs: its examples, else the first that work."""
     rule.framework = rule.framework or frameworks.naming(rule.function)
     marked = _examples(rule)
-    for args, kwargs in marked:
-        rule.keep(_sample(rule, args, kwargs), len(marked))
+    for given in marked:
+        rule.keep(frameworks.sample(given, rule.framework), len(marked))
     if marked:
         return rule
     last: Exception | None = None
-    for args, kwargs in tried(rule.function, settings.rng(91), rule.signature):
-        sample = _sample(rule, args, kwargs)
+    for given in tried(rule.function, settings.rng(91), rule.signature):
+        sample = frameworks.sample(given, rule.framework)
         try:
             if works(rule.function, sample, silent=False):
                 rule.keep(sample, 1)
@@ -138,14 +138,6 @@ def _examples(rule: Recorded) -> list[tuple[tuple[Any, ...], dict[str, Any]]]:
     """List the examples given to a rule: the mark may stand on what was made, or on what the user wrote."""
     marked = (rule.function, rule.user, getattr(rule.user, "forward", None))
     return next((found for value in marked if (found := examples_of(value))), [])
-
-
-def _sample(rule: Recorded, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Sample:
-    leaves, structure = tree.flatten((args, kwargs))
-    framework, device = frameworks.of(leaves)
-    return Sample(
-        [frameworks.freeze(leaf) for leaf in leaves], structure, framework or rule.framework, device
-    )
 
 
 def _sentence(error: Exception) -> str:

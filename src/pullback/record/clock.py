@@ -14,9 +14,11 @@ from collections.abc import Iterator
 from types import FrameType
 from typing import Any
 
+from pullback import hosts
+
 AGAIN = 0.2  # seconds between two attempts
 DIRECT = 10  # attempts after which the stop is raised where the signal arrives
-UNSAFE = ("tensorflow.", "jax.", "jaxlib.", "torch.", "pullback.", "importlib", "contextlib", "threading")
+UNSAFE = (*(f"{root}." for root in hosts.ROOTS), "pullback.", "importlib", "contextlib", "threading")
 
 
 class Stop(BaseException):

@@ -1,37 +1,40 @@
-"""The frameworks as the recorder sees them: one small module each.
+"""The leaves of a call, copied by the framework that they belong to.
 
-None of those modules imports its framework before the program has. A leaf that belongs to none of them is a
-static and is left as it is.
+One that belongs to none is a static and is left as it is.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from importlib import import_module
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 
-from pullback import hosts
-from pullback.record import jax, tensorflow, torch
-from pullback.record.place import inner
+from pullback import hosts, tree
+from pullback.hosts.keras import is_weight
+from pullback.record.framework import Framework
 from pullback.record.sample import Placeholder, Sample, Spec
+from pullback.view.definition import inner
+from pullback.view.native import Given
 
-FRAMEWORKS: dict[str, ModuleType] = {"tensorflow": tensorflow, "jax": jax, "torch": torch}
+FRAMEWORKS: dict[str, Framework] = {
+    name: import_module(f"pullback.record.{name}").FRAMEWORK for name in hosts.SUPPORTED
+}
 
 
-def _owner(leaf: Any) -> ModuleType | None:
+def _owner(leaf: Any) -> str:
+    """Name the framework of a leaf."""
     if isinstance(leaf, (bool, int, float, complex, str, bytes, type(None), np.ndarray)):
-        return None
-    return next((module for module in FRAMEWORKS.values() if module.owns(leaf)), None)
+        return ""
+    return next((name for name, framework in FRAMEWORKS.items() if framework.owns(leaf)), "")
 
 
 def _tensor(leaf: Any) -> Any:
     """Give the tensor inside a variable of Keras, whose backend may be any."""
-    if type(leaf).__module__.startswith("keras") and hasattr(leaf, "assign") and hasattr(leaf, "value"):
-        return leaf.value
-    return leaf
+    return leaf.value if is_weight(type(leaf)) else leaf
 
 
 def freeze(leaf: Any) -> Any:
@@ -40,7 +43,7 @@ def freeze(leaf: Any) -> Any:
         return np.array(leaf) if leaf.dtype.kind not in "OSU" else leaf
     leaf = _tensor(leaf)
     owner = _owner(leaf)
-    return leaf if owner is None else owner.freeze(leaf)
+    return FRAMEWORKS[owner].freeze(leaf) if owner else leaf
 
 
 def spec(leaf: Any) -> Any:
@@ -49,16 +52,22 @@ def spec(leaf: Any) -> Any:
         return Spec(leaf.shape, leaf.dtype.name)
     leaf = _tensor(leaf)
     owner = _owner(leaf)
-    return leaf if owner is None else owner.spec(leaf)
+    return FRAMEWORKS[owner].spec(leaf) if owner else leaf
 
 
 def of(leaves: Iterable[Any]) -> tuple[str, str]:
     """Name the framework and the device of the first tensor among leaves."""
     for leaf in map(_tensor, leaves):
-        for name, module in FRAMEWORKS.items():
-            if module is _owner(leaf):
-                return name, module.device(leaf)
+        if owner := _owner(leaf):
+            return owner, FRAMEWORKS[owner].device(leaf)
     return "", ""
+
+
+def sample(given: Given, framework: str = "", *, copy: Callable[[Any], Any] = freeze) -> Sample:
+    """Keep a call: its leaves copied, their framework and device; `framework` is for one without tensors."""
+    leaves, structure = tree.flatten(given)
+    owner, device = of(leaves)
+    return Sample([copy(leaf) for leaf in leaves], structure, owner or framework, device)
 
 
 def naming(function: Any) -> str:
@@ -70,18 +79,18 @@ def naming(function: Any) -> str:
     there = [name for name in hosts.SUPPORTED if name in sys.modules]
     found = hosts.naming([function])
     if found is not None:
-        return next(name for name in there if hosts.host(name) is found)
+        return hosts.framework_of(found)
     globals_ = getattr(inner(function), "__globals__", {})
     roots = {value.__name__.partition(".")[0] for value in globals_.values() if isinstance(value, ModuleType)}
     return next((name for name in there if name in roots), there[0] if there else "")
 
 
-def thaw(sample: Sample) -> tuple[tuple[Any, ...], dict[str, Any]]:
+def thaw(sample: Sample) -> Given:
     """Give the arguments of a call, with tensors of the framework that it was made in."""
-    module = FRAMEWORKS.get(sample.framework)
+    framework = FRAMEWORKS.get(sample.framework)
     leaves = [
-        module.thaw(leaf, sample.device)
-        if module is not None
+        framework.thaw(leaf, sample.device)
+        if framework is not None
         and (isinstance(leaf, Placeholder) or (isinstance(leaf, np.ndarray) and leaf.dtype.kind not in "OSU"))
         else leaf
         for leaf in sample.leaves

@@ -8,15 +8,15 @@ import inspect
 import os
 import pkgutil
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from types import ModuleType
 from typing import Any
 
 from pullback.record.frameworks import FRAMEWORKS
-from pullback.record.listening import own_rule
-from pullback.record.place import name_of, place_of
 from pullback.record.sample import Recorded
 from pullback.rule import Rule, written
+from pullback.view.definition import Definition, Own
+from pullback.view.native import Native
 
 SKIPPED = ("__main__.py", "setup.py")
 
@@ -82,7 +82,7 @@ def rules_of(module: ModuleType, *, everything: bool = False) -> Iterator[Record
             function = value.__func__ if isinstance(value, staticmethod) else value
             if space is not spaces[0] and not isinstance(value, (staticmethod, type)):
                 continue
-            rule = _found(function)
+            rule = _first(function, (framework.natives.found(function) for framework in FRAMEWORKS.values()))
             if rule is not None and (everything or _stands_in(rule, module)):
                 yield rule
 
@@ -98,24 +98,16 @@ def is_method(rule: Recorded) -> bool:
 
 
 def as_rule(function: Any) -> Recorded:
-    """Make the record of a function that was named or found, a rule or not."""
-    if isinstance(getattr(function, "rule", None), Rule):
-        return own_rule(function)
-    asked = (framework.named(function) for framework in FRAMEWORKS.values())
-    known: Recorded | None = next((rule for rule in asked if rule is not None), None)
-    if known is not None:
-        return known
-    path, line = place_of(function)
-    return Recorded(
-        function, name_of(function), "function", str(getattr(function, "__module__", "")), path, line
-    )
+    """Make the record of a function that was named, a rule or not."""
+    natives = (framework.natives.named(function) for framework in FRAMEWORKS.values())
+    return _first(function, natives) or Recorded.of(Definition(function))
 
 
-def _found(value: Any) -> Recorded | None:
+def _first(value: Any, natives: Iterable[Native | None]) -> Recorded | None:
+    """Make the record of a rule: ours, or one that a framework recognises."""
     if isinstance(getattr(value, "rule", None), Rule):
-        return own_rule(value)
-    asked = (framework.found(value) for framework in FRAMEWORKS.values())
-    return next((rule for rule in asked if rule is not None), None)
+        return Recorded.of(Own(value))
+    return next((Recorded.of(native) for native in natives if native is not None), None)
 
 
 def _stands_in(rule: Recorded, module: ModuleType) -> bool:

@@ -8,25 +8,16 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any
 
-from pullback import tree
+from pullback import hosts
 from pullback.record import frameworks, store
-from pullback.record.place import Source
-from pullback.record.sample import Recorded, Sample
+from pullback.record.sample import Recorded
+from pullback.view.definition import Definition
+from pullback.view.native import Given
 
-OWN = (
-    "pullback.",
-    "tensorflow.",
-    "keras.",
-    "tf_keras.",
-    "jax.",
-    "jaxlib.",
-    "equinox.",
-    "torch.",
-    "functorch.",
-)
-Given: TypeAlias = "tuple[tuple[Any, ...], dict[str, Any]]"  # arguments and keywords
+# Packages whose rules are nobody's to mend who runs the program.
+OWN = tuple(f"{root}." for root in (*hosts.ROOTS, "pullback", "keras", "tf_keras", "equinox"))
 
 
 class Recorder:
@@ -62,55 +53,49 @@ class Recorder:
         self.defined: dict[tuple[str, int, str], Recorded] = {}
         self._lock = threading.RLock()
 
-    def made(self, source: Callable[[], Source], as_rule: Callable[[], Recorded]) -> None:
+    def made(self, who: Callable[[], Definition]) -> None:
         """Be told of a definition."""
         if not self.on:
             return
         try:
-            if self._wanted(source()):
+            known = who()
+            if self._wanted(known):
                 with self._lock:
-                    rule = as_rule()
+                    rule = Recorded.of(known)
                     self.defined[rule.place] = rule
         except Exception as error:  # no mistake of the recorder may reach the program
             self.errors.append(error)
 
-    def called(
-        self,
-        source: Callable[[], Source],
-        given: Callable[[], Given],
-        as_rule: Callable[[], Recorded],
-    ) -> None:
+    def called(self, who: Callable[[], Definition], given: Callable[[], Given]) -> None:
         """Be told of a call; what is asked for here may fail without harm."""
         if not self.on:
             return
         try:
-            known = source()
+            known = who()
             if self._wanted(known):
                 with self._lock:
-                    self._keep(known.key, given(), as_rule)
+                    self._keep(known, given())
         except Exception as error:
             self.errors.append(error)
 
-    def _keep(self, key: Any, given: Given, as_rule: Callable[[], Recorded]) -> None:
+    def _keep(self, known: Definition, given: Given) -> None:
+        key = known.key
         rule = self.rules.get(key)
         if rule is None:
-            rule = self.rules[key] = as_rule()
+            rule = self.rules[key] = Recorded.of(known)
             self.defined[rule.place] = rule
         rule.calls += 1
         self.seen += 1
-        leaves, structure = tree.flatten(given)
-        framework, device = frameworks.of(leaves)
-        where = (framework or rule.framework, device)
         # Values are copied for the few calls that are kept, not for every one.
-        if rule.wants(Sample([self.spec(leaf) for leaf in leaves], structure, *where), self.limit):
-            sample = Sample([self.freeze(leaf) for leaf in leaves], structure, *where)
+        if rule.wants(frameworks.sample(given, rule.framework, copy=self.spec), self.limit):
+            sample = frameworks.sample(given, rule.framework, copy=self.freeze)
             if rule.keep(sample, self.limit):
-                rule.function = as_rule().function  # the closure that saw these values
+                rule.function = known.kept()[0]  # the closure that saw these values
                 if self.folder is not None:
                     store.write(self.folder, self.seen, rule, sample)
         if self.most is not None and self.seen >= self.most and self.full is not None:
             full, self.full = self.full, None
             full()
 
-    def _wanted(self, source: Source) -> bool:
-        return not f"{source.module}.".startswith("pullback.hosts." if self.everything else OWN)
+    def _wanted(self, known: Definition) -> bool:
+        return not f"{known.module}.".startswith("pullback.hosts." if self.everything else OWN)

@@ -15,6 +15,7 @@ import numpy as np
 
 from pullback import tree
 from pullback.rule import Intent
+from pullback.view.definition import Definition
 
 
 @dataclass(frozen=True)
@@ -89,6 +90,15 @@ class Recorded:
     signature: inspect.Signature | None = None
     intent: Intent | None = None
     fixed: tuple[int, ...] = ()
+
+    @classmethod
+    def of(cls, known: Definition) -> Recorded:
+        """Make the record of a function or rule."""
+        function, user = known.kept()
+        return cls(
+            function, known.name, known.kind, known.module, *known.place, known.framework, user=user,
+            signature=known.signature, intent=known.intent, fixed=known.fixed,
+        )  # fmt: skip
 
     @property
     def place(self) -> tuple[str, int, str]:

@@ -13,46 +13,38 @@ from typing import Any, Literal, get_args, get_origin
 
 import numpy as np
 
+from pullback.dtypes import kind, of_numpy
 from pullback.record.sample import Sample, Spec
+from pullback.view.native import Given
 
 LENGTH = 3  # of an axis whose length nobody knows: one number, so that such axes fit each other
 LABELS = {"labels", "label", "indices", "index", "ids", "idx", "segment_ids", "targets"}
-Given = tuple[tuple[Any, ...], dict[str, Any]]
 
 
 def filled(sample: Sample, rng: np.random.Generator) -> Iterator[Sample]:
     """Give the sample with values in place of its specs: of any sign, then positive, then between 0 and 1."""
-    for kind in ("normal", "positive", "unit"):
-        leaves = [_value(leaf, rng, kind) if isinstance(leaf, Spec) else leaf for leaf in sample.leaves]
+    for sign in ("normal", "positive", "unit"):
+        leaves = [_value(leaf, rng, sign) if isinstance(leaf, Spec) else leaf for leaf in sample.leaves]
         yield Sample(leaves, sample.structure, sample.framework, sample.device)
 
 
-def _value(spec: Spec, rng: np.random.Generator, kind: str) -> np.ndarray[Any, Any]:
+def _value(spec: Spec, rng: np.random.Generator, sign: str) -> np.ndarray[Any, Any]:
     shape = (LENGTH,) if spec.shape is None else tuple(LENGTH if n is None else n for n in spec.shape)
     if spec.dtype == "bool":
         return rng.random(shape) < 0.5
-    dtype = _dtype(spec.dtype)
-    if spec.dtype.startswith(("int", "uint")):
+    dtype = of_numpy(spec.dtype)
+    if dtype is None:
+        raise TypeError(f"NumPy has no dtype {spec.dtype}")
+    if kind(spec.dtype) == "integer":
         return rng.integers(0, 2, shape).astype(dtype)
     drawn = {
         "normal": rng.normal(size=shape),
         "positive": 0.5 + rng.random(shape),
         "unit": rng.uniform(0.1, 0.9, shape),
-    }[kind]
-    if spec.dtype.startswith("complex"):
+    }[sign]
+    if kind(spec.dtype) == "complex":
         return np.asarray(drawn + 1j * rng.normal(size=shape), dtype)
     return np.asarray(drawn, dtype)
-
-
-def _dtype(name: str) -> np.dtype[Any]:
-    """Give a dtype by its name: NumPy's, or one of those that it lacks."""
-    try:
-        return np.dtype(name)
-    except TypeError:
-        import ml_dtypes
-
-        found: np.dtype[Any] = np.dtype(getattr(ml_dtypes, name))
-        return found
 
 
 def tried(

@@ -18,7 +18,9 @@ from pullback.define import custom_gradient
 from pullback.errors import OptionError
 from pullback.example import example
 from pullback.hosts.base import Arrays
-from pullback.replace.option import forward_refused, require_number, require_word
+from pullback.hosts.operation import Function
+from pullback.options import forward_refused, require_number, require_word
+from pullback.typed import T
 
 _KEEP = {"tensor": None, "example": 0, "unit": -1}  # the axis along which norms are taken one by one
 _SMALLEST = 1e-3  # a weight that is zero may still move
@@ -31,13 +33,13 @@ _SMALLEST = 1e-3  # a weight that is zero may still move
 @example(np.array([[0.7, -1.3], [0.4, 0.9]]), norm=0.5, each="example")
 @example(np.array([[0.7, -1.3], [0.4, 0.9]]), adaptive=0.1, each="unit")
 def clip_gradient(
-    x: Any,
+    x: T,
     *,
     value: float | tuple[float, float] | None = None,
     norm: float | None = None,
     adaptive: float | None = None,
     each: str = "tensor",
-) -> Any:
+) -> tuple[T, Function]:
     """Keep the gradient of a value within bounds, by one of three rules.
 
     NaN stays NaN. Second order: derived, that of the clipped gradient. Forward mode: refused.
@@ -69,7 +71,7 @@ def clip_gradient(
     return x, grad
 
 
-@clip_gradient.pushforward  # type: ignore[attr-defined,untyped-decorator]
+@clip_gradient.pushforward
 def _refuse(*_: Any, **__: Any) -> Any:
     raise forward_refused("clip_gradient")
 

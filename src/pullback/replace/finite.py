@@ -9,19 +9,14 @@ import numpy as np
 from pullback import hosts
 from pullback.define import custom_gradient
 from pullback.example import example
-from pullback.hosts.base import Function
-from pullback.replace.option import forward_refused
-
-
-class Counter:
-    """Hold a variable that is written to, and not read: to a rule it is a static."""
-
-    def __init__(self, variable: Any) -> None:
-        self.variable = variable
+from pullback.hosts.operation import Function
+from pullback.hosts.reading import Counter
+from pullback.options import forward_refused
+from pullback.typed import T, carrying
 
 
 @custom_gradient(differs="NaN and infinities in the gradient are set to zero")
-def _finite(x: Any, counter: Counter | None, label: str) -> Any:
+def _finite(x: T, counter: Counter | None, label: str) -> tuple[T, Function]:
     xp = hosts.of(x).arrays
 
     def grad(dy: Any) -> Any:
@@ -33,16 +28,14 @@ def _finite(x: Any, counter: Counter | None, label: str) -> Any:
     return x, grad
 
 
-@_finite.pushforward  # type: ignore[attr-defined,untyped-decorator]
+@_finite.pushforward
 def _refuse(*_: Any, **__: Any) -> Any:
     raise forward_refused("finite_gradient")
 
 
-rule_function: Function = _finite
-
-
+@carrying(_finite.rule)
 @example(np.array([0.7, -1.3, 2.1]))
-def finite_gradient(x: Any, *, counter: Any = None, label: str = "") -> Any:
+def finite_gradient(x: T, *, counter: Any = None, label: str = "") -> T:
     """Set NaN and infinities in the gradient of a value to zero, and count them.
 
     Without a counter a line on stderr tells how many there were, in eager mode only: a program that may be
@@ -61,7 +54,5 @@ def finite_gradient(x: Any, *, counter: Any = None, label: str = "") -> Any:
 
     Do not use it to hide a gradient that is always NaN: give the function that makes it a stable gradient.
     """
-    return rule_function(x, None if counter is None else Counter(counter), label)
-
-
-finite_gradient.rule = _finite.rule  # type: ignore[attr-defined]
+    kept: T = _finite(x, None if counter is None else Counter(counter), label)
+    return kept

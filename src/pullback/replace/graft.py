@@ -8,13 +8,14 @@ variables, its state and its random numbers behave as they always do; only the w
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 from pullback import outputs
 from pullback.application import Application
-from pullback.hosts.base import Cotangents, Derived, Pullback, Tensor, filled
+from pullback.hosts.operation import Cotangents, Derived, Pullback, Tensor, filled
 from pullback.outputs import Outputs
 from pullback.plan import Plan
+from pullback.typed import DefinedFunction, P, RuleFunction, Y
 
 Pull = Callable[["Graft", Sequence[Tensor], Sequence[Tensor]], list[Any]]
 
@@ -85,3 +86,15 @@ def values_of(plan: Plan, tensors: Sequence[Tensor]) -> tuple[Outputs, list[Tens
     host, rule = plan.host, plan.rule
     args, kwargs = plan.arguments([host.arrays.stop(x) if host.differentiable(x) else x for x in tensors])
     return outputs.of_values(host.run(rule.body, args, kwargs, rule.where), rule, host, tensors)
+
+
+def made_of(function: RuleFunction[..., Any], f: Callable[P, Y], *more: Any) -> DefinedFunction[P, Y]:
+    """Tell what a function calls, so that a model it becomes part of knows the weights in it."""
+    vars(function)["parts"] = (f, *more)
+    return cast("DefinedFunction[P, Y]", function)
+
+
+def without_pushforward(function: DefinedFunction[P, Y]) -> RuleFunction[P, Y]:
+    """Take the decorator for a pushforward away where forward mode is derived from another function."""
+    del function.pushforward
+    return function

@@ -11,14 +11,16 @@ from pullback.cotangent import conform, shown
 from pullback.define import custom_gradient
 from pullback.errors import CotangentCountError, GradSignatureError
 from pullback.example import example
-from pullback.replace.function import require_functions
+from pullback.hosts.operation import Function
+from pullback.options import require_functions
 from pullback.rule import at, source_of
+from pullback.typed import T
 
 
 @custom_gradient(differs="the gradient is passed through a function")
 @example(np.array([0.7, -1.3, 2.1]), lambda dy: 3 * dy)
 @example(np.array([0.7, -1.3, 2.1]), lambda dy: dy * dy * dy)
-def map_gradient(x: Any, fn: Any) -> Any:
+def map_gradient(x: T, fn: Function) -> tuple[T, Function]:
     """Pass the gradient of a value through a function.
 
     Second order: derived, by differentiating `fn`. Forward mode: derived if `fn` is linear, refused

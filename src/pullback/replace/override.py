@@ -9,21 +9,30 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
 from pullback import hosts, tree
 from pullback.application import Application
 from pullback.errors import OverrideError
-from pullback.hosts.base import Cotangents, Derived, Function, Host, Pullback, Tensor, filled
-from pullback.hosts.layers import is_layer
+from pullback.hosts import overrides
+from pullback.hosts.base import Host
+from pullback.hosts.keras import is_layer
+from pullback.hosts.operation import Cotangents, Derived, Function, Pullback, Tensor, filled
 from pullback.outputs import LONE, TENSOR, Outputs
 from pullback.plan import plan
-from pullback.replace.with_gradient import pulled
+from pullback.replace.with_gradient import pulled, with_gradient
 from pullback.rule import Intent, Rule, name_of, source_of
+from pullback.typed import M, OverriddenFunction, Overriding, P, Y
 
 
+@overload
+def override(target: Mapping[Any, Function], /) -> Overriding: ...
+@overload
+def override(target: M, gradients: Mapping[Any, Function]) -> M: ...
+@overload
+def override(target: Callable[P, Y], gradients: Mapping[Any, Function]) -> OverriddenFunction[P, Y]: ...
 def override(target: Any, gradients: Mapping[Any, Function] | None = None) -> Any:
     """Replace the gradient of every operation or layer of a kind, wherever it occurs in a function or model.
 
@@ -74,12 +83,20 @@ def override(target: Any, gradients: Mapping[Any, Function] | None = None) -> An
                 fix="def guided(dy, x):\n    return …",
             )
     host = _host(None if gradients is None else target, chosen)
-    make = functools.partial(Place, host)
+    given = overrides.Gradients(chosen, functools.partial(Place, host), _overridden, require_places)
     if is_layer(target):
-        from pullback.hosts.models import overridden
+        from pullback.hosts.keras.model import overridden
 
-        return overridden(target, chosen, host, make, require_places)
-    return host.override(None if gradients is None else target, chosen, make, require_places)
+        return overridden(target, given, host)
+    return host.override(None if gradients is None else target, given)
+
+
+overrides.Override.again = override
+
+
+def _overridden(function: Function, gradient: Function) -> Function:
+    """Give a function that runs a layer or module another gradient."""
+    return with_gradient(function, gradient, differs=f"overridden by {name_of(gradient)}")
 
 
 def _host(target: Any, gradients: Mapping[Any, Function]) -> Host:

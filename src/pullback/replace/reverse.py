@@ -10,8 +10,10 @@ import numpy as np
 from pullback import hosts
 from pullback.define import custom_gradient
 from pullback.example import example
-from pullback.replace.option import require_factor, require_number
+from pullback.hosts.operation import Function
+from pullback.options import require_factor, require_number
 from pullback.replace.scale import scaled
+from pullback.typed import T
 
 
 def reversed_value(x: Any, strength: Any = 1.0) -> Any:
@@ -27,7 +29,7 @@ def _now(strength: Any) -> Any:
 @example(np.array([0.7, -1.3, 2.1]))
 @example(np.array([0.7, -1.3, 2.1]), 0.5)
 @example(np.array([0.7, -1.3, 2.1]), lambda: 0.25)
-def reverse_gradient(x: Any, strength: Any = 1.0) -> Any:
+def reverse_gradient(x: T, strength: Any = 1.0) -> tuple[T, Function]:
     """Turn the gradient of a value round: −strength · dy.
 
     Second order: derived, zero. Forward mode: derived, the tangent times −strength.

@@ -9,7 +9,9 @@ import numpy as np
 from pullback import hosts
 from pullback.define import custom_gradient
 from pullback.example import example
-from pullback.replace.option import require_factor
+from pullback.hosts.operation import Function
+from pullback.options import require_factor
+from pullback.typed import T
 
 
 def scaled(x: Any, factor: Any) -> Any:
@@ -21,7 +23,7 @@ def scaled(x: Any, factor: Any) -> Any:
 @custom_gradient(like=scaled)
 @example(np.array([0.7, -1.3, 2.1]), 0.5)
 @example(np.array([0.7, -1.3, 2.1]), np.array([1.0, 0.0, -2.0]))
-def scale_gradient(x: Any, factor: Any) -> Any:
+def scale_gradient(x: T, factor: Any) -> tuple[T, Function]:
     """Multiply the gradient of a value by a factor.
 
     Second order: derived, zero. Forward mode: derived, the tangent times the factor.

@@ -14,7 +14,8 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from pullback.hosts.base import Arrays, Function
+from pullback.hosts.base import Arrays
+from pullback.hosts.operation import Function
 
 
 class Slope(NamedTuple):

@@ -13,8 +13,10 @@ from pullback import hosts
 from pullback.define import custom_gradient
 from pullback.example import example
 from pullback.hosts.base import Arrays
-from pullback.replace.option import require_number, require_word
+from pullback.hosts.operation import Function
+from pullback.options import require_number, require_word
 from pullback.replace.slopes import SLOPES
+from pullback.typed import T
 
 
 def _chosen(verb: str, slope: str, sharpness: Any) -> Any:
@@ -42,7 +44,7 @@ def smooth_heaviside(x: Any, *, slope: str = "sigmoid", sharpness: Any = None) -
 @example(np.array([0.7, -1.3, 2.1]), slope="fast_sigmoid")
 @example(np.array([0.7, -1.3, 2.1]), slope="triangular")
 @example(np.array([0.7, -1.3, 2.1]), slope="straight_through")
-def heaviside(x: Any, *, slope: str = "sigmoid", sharpness: Any = None) -> Any:
+def heaviside(x: T, *, slope: str = "sigmoid", sharpness: Any = None) -> tuple[T, Function]:
     """Give 1 where a value is not negative and 0 elsewhere, with a slope to train by.
 
     The slopes, with t = sharpness · x: `"sigmoid"` k·σ(t)·(1−σ(t)), `"arctan"` k/2 / (1 + (πt/2)²),
@@ -83,7 +85,7 @@ def _height(slope: str) -> int:
 @custom_gradient(like=smooth_sign)
 @example(np.array([0.7, -1.3, 2.1]), sharpness=1.0)
 @example(np.array([0.7, -1.3, 2.1]), slope="arctan")
-def sign(x: Any, *, slope: str = "straight_through", sharpness: Any = None) -> Any:
+def sign(x: T, *, slope: str = "straight_through", sharpness: Any = None) -> tuple[T, Function]:
     """Give the sign of a value, with a slope to train by, as binary networks need it.
 
     The slopes are twice those of `heaviside`, since the step is twice as high; `"straight_through"` stays 1.
@@ -123,7 +125,7 @@ def smooth_round(x: Any, *, slope: str = "straight_through", sharpness: Any = No
 @custom_gradient(like=smooth_round)
 @example(np.array([0.7, -1.3, 2.1]))
 @example(np.array([0.7, -1.3, 2.1]), slope="sigmoid", sharpness=8.0)
-def round(x: Any, *, slope: str = "straight_through", sharpness: Any = None) -> Any:
+def round(x: T, *, slope: str = "straight_through", sharpness: Any = None) -> tuple[T, Function]:
     """Round to the nearest integer, with a slope to train by, as quantisers need it.
 
     Any slope but `"straight_through"` is centred on the step between two integers. Second order and forward

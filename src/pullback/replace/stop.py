@@ -10,6 +10,8 @@ from pullback import hosts
 from pullback.define import custom_gradient
 from pullback.errors import ForbiddenGradientError
 from pullback.example import example
+from pullback.hosts.operation import Function
+from pullback.typed import T
 
 
 def constant(x: Any, *, reason: str = "") -> Any:
@@ -19,7 +21,7 @@ def constant(x: Any, *, reason: str = "") -> Any:
 
 @custom_gradient(like=constant)
 @example(np.array([0.7, -1.3, 2.1]))
-def stop_gradient(x: Any, *, reason: str = "") -> Any:
+def stop_gradient(x: T, *, reason: str = "") -> tuple[T, Function]:
     """Let no gradient through a value: it counts as a constant.
 
     Second order: zero. Forward mode: zero.
@@ -43,7 +45,7 @@ def stop_gradient(x: Any, *, reason: str = "") -> Any:
 
 @custom_gradient(differs="any derivative is an error")
 @example(np.array([0.7, -1.3, 2.1]), reason="labels are no parameters")
-def forbid_gradient(x: Any, *, reason: str = "") -> Any:
+def forbid_gradient(x: T, *, reason: str = "") -> tuple[T, Function]:
     """Make it an error to differentiate through a value.
 
     Differentiated eagerly, or while a derivative is traced, it raises. In TensorFlow a tape outside a
@@ -68,7 +70,7 @@ def forbid_gradient(x: Any, *, reason: str = "") -> Any:
     return x, grad
 
 
-@forbid_gradient.pushforward  # type: ignore[attr-defined,untyped-decorator]
+@forbid_gradient.pushforward
 def _refuse(dx: Any, x: Any, *, reason: str = "") -> NoReturn:
     raise _forbidden(reason)
 

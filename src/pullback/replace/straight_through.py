@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from pullback.define import function_of
 from pullback.errors import SurrogateError
-from pullback.hosts.base import Function, Tensor
+from pullback.hosts.operation import Tensor
+from pullback.options import require_functions
 from pullback.plan import Plan
-from pullback.replace.function import made_of, require_functions, rule_of, without_pushforward
-from pullback.replace.graft import Graft, values_of
+from pullback.replace.graft import Graft, made_of, values_of, without_pushforward
 from pullback.replace.surrogate import pass_on, require_same
-from pullback.rule import Intent
+from pullback.rule import Intent, rule_of
+from pullback.typed import P, RuleFunction, Y
 
 
 def first_argument(x: Any, *rest: Any, **options: Any) -> Any:
@@ -19,7 +21,7 @@ def first_argument(x: Any, *rest: Any, **options: Any) -> Any:
     return x
 
 
-def straight_through(f: Function) -> Function:
+def straight_through(f: Callable[P, Y]) -> RuleFunction[P, Y]:
     """Let cotangents pass a function as if it were the identity of its first argument.
 
     Other tensor arguments get no gradient. Second order: zero. Forward mode: the tangent of the first
@@ -51,4 +53,4 @@ def straight_through(f: Function) -> Function:
         return Graft(plan, outputs, len(values), pass_on).applied(values, sources)
 
     function = function_of(rule_of(f, Intent("like", function=first_argument)), apply)
-    return made_of(without_pushforward(function), f)
+    return without_pushforward(made_of(function, f))

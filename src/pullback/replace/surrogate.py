@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from pullback import takes, tree
 from pullback.define import function_of
 from pullback.errors import SurrogateError
-from pullback.hosts.base import Function, Tensor, same_shape, show_shape
+from pullback.hosts.operation import Function, Tensor
+from pullback.hosts.specs import same_shape, show_shape
+from pullback.options import require_functions
 from pullback.outputs import TENSOR, Outputs
 from pullback.plan import Plan
-from pullback.replace.function import made_of, require_functions, rule_of, without_pushforward
-from pullback.replace.graft import Graft, values_of
-from pullback.rule import Intent, name_of
+from pullback.replace.graft import Graft, made_of, values_of, without_pushforward
+from pullback.rule import Intent, name_of, rule_of
+from pullback.typed import P, RuleFunction, Y
 
 
-def surrogate(f: Function, like: Function) -> Function:
+def surrogate(f: Callable[P, Y], like: Function) -> RuleFunction[P, Y]:
     """Give a function the gradient of another one.
 
     Second order and forward mode: derived, those of `like`. So are the gradients of variables and closures.
@@ -57,8 +59,7 @@ def surrogate(f: Function, like: Function) -> Function:
         require_same(plan, values, sources, f"that of `{name_of(like)}`", like)
         return Graft(plan, outputs, len(values), pass_on).applied(values, sources)
 
-    function = function_of(rule, apply)
-    return made_of(without_pushforward(function), f, like)
+    return without_pushforward(made_of(function_of(rule, apply), f, like))
 
 
 def _require_structure(plan: Plan, outputs: Outputs, smooth: Any, like: str) -> None:

@@ -12,17 +12,18 @@ from pullback import contract, outputs, takes
 from pullback.cotangent import shown
 from pullback.define import function_of, intent_of
 from pullback.errors import GradSignatureError
-from pullback.hosts.base import Function, Tensor
+from pullback.hosts.operation import Function, Tensor
+from pullback.options import require_functions
 from pullback.outputs import Outputs
 from pullback.plan import Plan, plan
-from pullback.replace.function import made_of, require_functions, rule_of, where_of
-from pullback.replace.graft import Graft, values_of
-from pullback.rule import Rule, name_of
+from pullback.replace.graft import Graft, made_of, values_of
+from pullback.rule import Rule, name_of, rule_of, where_of
+from pullback.typed import DefinedFunction, P, Y
 
 
 def with_gradient(
-    f: Function, grad: Function, *, like: Function | None = None, differs: str | None = None
-) -> Function:
+    f: Callable[P, Y], grad: Function, *, like: Function | None = None, differs: str | None = None
+) -> DefinedFunction[P, Y]:
     """Keep a function as it is, and take its gradient from another function.
 
     Variables that `f` reads, such as a layer's weights, and tensors it closes over keep the gradients of
@@ -49,7 +50,7 @@ def with_gradient(
     rule = rule_of(f, intent_of(where_of(f), like, differs))
     _refuse_argument(grad, 1, list(rule.signature.parameters), rule)  # known of every function: one output
     if any(parameter.name == "variables" for parameter in _parameters(grad)):
-        return made_of(function_of(dataclasses.replace(rule, body=_body(f, grad, rule))), f)
+        return made_of(function_of(dataclasses.replace(rule, body=_body(f, grad, rule), bare=False)), f)
 
     def pull(graft: Graft, tensors: Sequence[Tensor], cotangents: Sequence[Tensor]) -> list[Any]:
         sources, output = tensors[graft.count :], functools.partial(graft.output, tensors)
@@ -198,6 +199,6 @@ def _listed(parameters: Sequence[inspect.Parameter]) -> str:
 
 def _parameters(grad: Function) -> list[inspect.Parameter]:
     try:
-        return list(inspect.signature(grad).parameters.values())
+        return list(takes.signature(grad).parameters.values())
     except (TypeError, ValueError):  # a builtin: let it take what it can
         return list(inspect.signature(lambda *everything: None).parameters.values())

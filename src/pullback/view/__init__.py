@@ -8,30 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
-from pullback.errors import HostError
+from pullback import hosts
 from pullback.hosts.base import Host
 from pullback.view.subject import Subject
-
-ADAPTERS = {
-    "TensorFlow": "pullback.view.tensorflow.adapter",
-    "JAX": "pullback.view.jax.adapter",
-    "PyTorch": "pullback.view.torch.adapter",
-}
 
 
 def subject_of(
     host: Host, function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> Subject:
     """Make a function and its example arguments a subject of the checker."""
-    if host.name not in ADAPTERS:
-        raise HostError.about(
-            "check",
-            found=f"{host.name} arrays, which nobody differentiates",
-            expected="tensors of TensorFlow, JAX or PyTorch",
-            fix="tf.constant(x), jnp.asarray(x) or torch.as_tensor(x)",
-        )
-    adapter = import_module(ADAPTERS[host.name]).ADAPTER
+    framework = hosts.framework_of(host)
+    if not framework or find_spec(f"pullback.view.{framework}") is None:
+        raise host.refused("check")
+    adapter = import_module(f"pullback.view.{framework}.adapter").ADAPTER
     subject: Subject = adapter(function, tuple(args), dict(kwargs)).subject()
     return subject

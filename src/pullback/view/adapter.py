@@ -14,13 +14,18 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
-from pullback import tree
+from pullback import contract, outputs, tree
+from pullback.application import Application, RulePullback
 from pullback.dtypes import is_real_or_complex
 from pullback.errors import NoTensorError
-from pullback.hosts import layers
-from pullback.hosts.base import Host, Met, Tensor
-from pullback.rule import EXACT, Intent, Rule, source_of, written
+from pullback.hosts import keras as layers
+from pullback.hosts.base import Host, Met
+from pullback.hosts.operation import Tensor
+from pullback.plan import Plan, plan
+from pullback.rule import EXACT, Intent, Rule, signature_of, source_of, written
 from pullback.view.arguments import Arguments, is_array
+from pullback.view.export import survives_export
+from pullback.view.native import Natives
 from pullback.view.subject import Array, Arrays, Cotangents, Forward, Pullback, Subject
 from pullback.view.words import Words
 
@@ -28,6 +33,7 @@ Function = Callable[..., Any]
 How = Callable[[Function], Function]  # gives the function that is run in the place of the callable itself
 Run = Callable[[Sequence[Any]], list[Tensor]]
 Vjp = Callable[[Sequence[Any], Sequence[Tensor]], Sequence[Any]]
+_COMPLEX = {"float64": "complex128", "float32": "complex64"}  # of entries of a precision
 
 
 def itself(function: Function) -> Function:
@@ -35,18 +41,11 @@ def itself(function: Function) -> Function:
     return function
 
 
-def outputs_of(returned: Any) -> Any:
-    """Take the outputs from what a body returns: `y, grad`, `y, z, grad`; a replacement returns no `grad`."""
-    if not isinstance(returned, (tuple, list)) or not callable(returned[-1]):
-        return returned
-    *outputs, _ = returned
-    return outputs[0] if len(outputs) == 1 else tuple(outputs)
-
-
 class Adapter(ABC):
     """Adapt one callable and its example arguments."""
 
     host: Host
+    natives: Natives
     words: Words
     mends_shapes = False  # whether the framework puts a cotangent of a wrong shape right in silence
     builtin: ClassVar[tuple[str, ...]]  # packages whose functions nobody who checks them can mend
@@ -59,6 +58,8 @@ class Adapter(ABC):
     ) -> None:
         self.function = function
         self.dtype = dtype
+        self.native = self.natives.named(function)
+        self.fixed = [] if self.native is None else self.native.passed_over(args, kwargs)
         rule = getattr(function, "rule", None)
         self.rule: Rule | None = rule if isinstance(rule, Rule) else None
         self.arguments = Arguments(args, kwargs, self.is_input)
@@ -92,8 +93,8 @@ class Adapter(ABC):
         """Make tensors of arrays, in which nothing of the call is differentiated."""
 
     @abstractmethod
-    def cast(self, tensor: Tensor) -> Tensor:
-        """Give a floating or complex tensor the precision of `dtype`, if there is one."""
+    def converted(self, tensor: Tensor, dtype: str) -> Tensor:
+        """Give a tensor another dtype."""
 
     @abstractmethod
     def vjp(self, run: Run, sources: Sequence[Any], cotangents: Sequence[Tensor]) -> Sequence[Any]:
@@ -122,16 +123,18 @@ class Adapter(ABC):
         """Tell whether the gradient runs through code that the host cannot see into."""
 
     @abstractmethod
-    def exports(self) -> bool:
-        """Tell whether the function and its gradient survive an export."""
-
-    @abstractmethod
-    def bypassed(self) -> contextlib.AbstractContextManager[list[Met]]:
-        """Run rules as their plain bodies; the list collects the rules met."""
+    def exported(self) -> tuple[Run, Run, Sequence[Any]]:
+        """Give the flat function, what is loaded again after it was saved, and sources of both."""
 
     def is_input(self, leaf: Any) -> bool:
         """Tell whether a leaf is an input."""
         return is_array(leaf) or self.host.is_tensor(leaf)
+
+    def cast(self, tensor: Tensor) -> Tensor:
+        """Give a floating or complex tensor the precision of `dtype`, if there is one."""
+        kind = None if self.dtype is None else self.host.spec(tensor).kind
+        wanted = {"floating": self.dtype, "complex": _COMPLEX.get(str(self.dtype))}.get(str(kind))
+        return tensor if wanted is None else self.converted(tensor, wanted)
 
     def weights(self) -> dict[str, Any]:
         """Give the parameters of the callable itself by name."""
@@ -151,14 +154,20 @@ class Adapter(ABC):
 
     def native_pullback(self) -> Callable[..., Any] | None:
         """Give (args, kwargs, cotangents) ↦ cotangents of a native rule called by hand; None for none."""
-        return None
+        return None if self.native is None else self.native.by_hand()
+
+    def bypassed(self) -> contextlib.AbstractContextManager[list[Met]]:
+        """Run rules as their plain bodies; the list collects the rules met."""
+        return self.natives.bypassed()
 
     def definition(self) -> Any:
         """Give what the user wrote: where its source, its name and its package are read."""
-        return self.function
+        return self.natives.written(self.function)
 
     def signature(self) -> inspect.Signature | None:
         """Give the parameters that the arguments are bound to, where they can be told."""
+        if self.native is not None and self.native.signature is not None:
+            return self.native.signature
         known = self.function.call if layers.is_layer(self.function) else self.definition()  # type: ignore[attr-defined]
         try:
             return inspect.signature(known)
@@ -260,7 +269,7 @@ class Adapter(ABC):
         """Give the way to run every rule as its plain body, and the rules that were met."""
         rule = self.rule
         if rule is not None and self.fits(rule):
-            return (lambda _: lambda *a, **k: outputs_of(rule.body(*a, **k))), [Met(rule.name, rule.intent)]
+            return (lambda _: functools.partial(_body, rule)), [Met(rule.name, rule.intent)]
         try:
             with self.surroundings(), self.bypassed() as met:
                 self.run()(self.sources(self.inputs))
@@ -295,41 +304,37 @@ class Adapter(ABC):
 
     def direct(self) -> Pullback | None:
         """Give the user's pullback called by hand, when the function itself is a rule."""
-        rule = self.rule
-        if rule is not None:
-            calling = functools.partial(_rule_pullback, rule.body)
-            by_hand: Callable[..., Any] | None = calling if self.fits(rule) else None
-        else:
+        rule, by_hand = self.rule, None
+        if rule is None:
             by_hand = self.native_pullback()
-        if by_hand is None or self.parameters:
+            rule = Rule(self.function, self.name, self.signature() or signature_of(None))
+        elif rule.bare or not self.fits(rule):
             return None
-        call = by_hand
+        if self.parameters or (self.rule is None and by_hand is None):
+            return None
 
         def pullback(inputs: Arrays, cotangents: Arrays) -> Cotangents:
             with self.surroundings():
-                args, kwargs = self.arguments.filled(self.constants(inputs))
-                given = call(args, kwargs, self.constants(cotangents))
-                flat = self.matched(given)
-                return tuple(
-                    None if g is None or not d else self.array(g) for g, d in zip(flat, self.differentiable)
-                )
+                sources, given = self.constants(inputs), self.constants(cotangents)
+                args, kwargs = self.arguments.filled(sources)
+                made, tensors = plan(rule, tuple(args), kwargs)
+                if by_hand is None:
+                    laid = self.laid_by_rule(made, tensors, given)
+                else:
+                    laid = _laid(by_hand(args, kwargs, given), made, tensors)
+                found = dict(zip(map(id, tensors), laid))
+                parts = [found.get(id(x)) if d else None for x, d in zip(sources, self.differentiable)]
+                return tuple(None if part is None else self.array(part) for part in parts)
 
         return pullback
 
-    def matched(self, given: Any) -> list[Any]:
-        """Lay what a pullback returned along the inputs."""
-        names = self.arguments.names(self.signature())
-        if isinstance(given, dict):  # by the names of the arguments
-            return [given.get(name) for name in names]
-        flat = list(given) if isinstance(given, (list, tuple)) else [given]
-        slots = self.arguments.slots
-        order = self.arguments.ordered(self.signature())
-        if len(flat) != len(order):  # one per leaf, or one per input
-            order = [leaf for leaf in order if leaf in slots]
-        if len(flat) != len(order):
-            raise ValueError("the cotangents cannot be matched to the inputs")
-        by_leaf = dict(zip(order, flat))
-        return [by_leaf[slot] for slot in slots]
+    def laid_by_rule(self, made: Plan, tensors: list[Tensor], cotangents: Sequence[Tensor]) -> list[Any]:
+        """Run a rule and its `grad`, and give what that returned for each tensor, as it is."""
+        values, pull = Application(made).forward(tensors)
+        rest = iter(cotangents)
+        given = [next(rest) if self.host.differentiable(value) else None for value in values]
+        assert isinstance(pull, RulePullback)
+        return pull.raw(given)
 
     # ── the subject ──────────────────────────────────────────────────────────────────────────────────────
 
@@ -381,7 +386,7 @@ class Adapter(ABC):
                 for name, (run, vjp) in self.compiled().items()
             },
             slow=self.slow,
-            exports=self.exports,
+            exports=functools.partial(survives_export, self),
             opaque=self.opaque,
             astype=self.astype,
             intent=intent,
@@ -400,6 +405,8 @@ class Adapter(ABC):
 
     def written_name(self) -> str:
         """Name the callable as code does."""
+        if self.native is not None and self.native.spelled:
+            return self.native.spelled
         return self.name if self.name.isidentifier() and inspect.isroutine(self.function) else "f"
 
     def written_parameters(self) -> list[str]:
@@ -409,11 +416,15 @@ class Adapter(ABC):
         return [f"{self.written_name()}.trainable_variables[{i}]" for i in range(len(self.variables))]
 
 
-def _rule_pullback(
-    body: Function, args: Sequence[Any], kwargs: dict[str, Any], cotangents: Sequence[Tensor]
-) -> Any:
-    """Call the `grad` that a body returns."""
-    returned = body(*args, **kwargs)
-    if not isinstance(returned, (tuple, list)) or not callable(returned[-1]):
-        raise ValueError("a replacement has no `grad` of its own")
-    return returned[-1](*cotangents)
+def _body(rule: Rule, *args: Any, **kwargs: Any) -> Any:
+    """Run the body of a rule for its outputs; a replacement returns no `grad`."""
+    returned = rule.body(*args, **kwargs)
+    return returned if rule.bare else outputs.split(returned, rule)[0]
+
+
+def _laid(given: Any, made: Plan, tensors: Sequence[Tensor]) -> list[Any]:
+    """Lay what a native rule returned along the tensors: one by one, as TensorFlow has it, or by argument."""
+    leaves = tree.flatten(given)[0]
+    if len(leaves) == made.count and not isinstance(given, Mapping):
+        return leaves
+    return contract.laid(given, made, tensors, made.rule.body)[0]

@@ -75,20 +75,6 @@ class Arguments:
             labels += paths(key, self.kwargs[key])
         return [labels[i] for i in self.slots]
 
-    def ordered(self, signature: inspect.Signature | None) -> list[int]:
-        """List the leaves in the order of the signature, which is that of a pullback's cotangents.
-
-        Leaves of keywords are kept in the order of the sorted keywords.
-        """
-        known = [] if signature is None else list(signature.parameters)
-        places: list[tuple[int, int]] = []
-        for i, value in enumerate(self.args):
-            places += [(0, i)] * len(tree.flatten(value)[0])
-        for key in tree.keys_of(self.kwargs):
-            place = known.index(key) if key in known else len(known) + list(self.kwargs).index(key)
-            places += [(1, place)] * len(tree.flatten(self.kwargs[key])[0])
-        return sorted(range(len(self.leaves)), key=places.__getitem__)
-
     def written(self, function: str, names: Sequence[str]) -> str:
         """Write the call as code, with names in the places of the inputs."""
         args, kwargs = self.filled([_Name(name) for name in names])

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from pullback.hosts.base import Spec, register
+from pullback.hosts.foreign import register
+from pullback.hosts.specs import Spec
 
 
 class Recorded:

@@ -9,8 +9,9 @@ from foreign import Recorded, floats, mixed
 
 from pullback import hosts
 from pullback.errors import ExternalError
-from pullback.hosts.base import Spec, register, registered
+from pullback.hosts.foreign import register, registered
 from pullback.hosts.numpy import callback
+from pullback.hosts.specs import Spec
 
 
 def run(function, *arrays, outputs=None, maps=()):

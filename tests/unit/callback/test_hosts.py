@@ -12,8 +12,8 @@ from foreign import Recorded, failing, floats, mixed
 
 from pullback import hosts
 from pullback.errors import DerivativeError, ExternalError
-from pullback.hosts.base import Spec
 from pullback.hosts.numpy.callback import original
+from pullback.hosts.specs import Spec
 
 MAKE = {"tensorflow": tf.constant, "jax": jnp.asarray, "torch": torch.as_tensor}
 COMPILE = {

@@ -16,8 +16,8 @@ from foreign import Recorded, floats, mixed
 
 from pullback import hosts
 from pullback.errors import DerivativeError
-from pullback.hosts.base import Spec
 from pullback.hosts.numpy.callback import original
+from pullback.hosts.specs import Spec
 
 X, Y = jnp.array([1.0, 2.0, 3.0]), jnp.array([10.0, 20.0])
 ROWS, PAIRS = jnp.arange(6.0).reshape(2, 3), jnp.arange(8.0).reshape(4, 2)

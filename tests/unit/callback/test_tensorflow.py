@@ -5,14 +5,15 @@ import weakref
 
 import numpy as np
 import pytest
+import tapes
 import tensorflow as tf
 from foreign import Recorded, floats, mixed
 
 import pullback as pb
 from pullback import hosts
 from pullback.errors import DerivativeError, ExternalError
-from pullback.hosts.base import Spec
 from pullback.hosts.numpy.callback import original
+from pullback.hosts.specs import Spec
 
 X = tf.constant([1.0, 2.0, 3.0])
 ROWS = tf.reshape(tf.range(6.0), [2, 3])
@@ -121,10 +122,9 @@ def test_a_rule_of_foreign_functions(pull_without_xla, sine):
     assert np.allclose(dx, np.cos(X) * [1.0, 2.0, 4.0])
 
 
-@pytest.fixture(params=["eager", "inside", "inside_unknown", "outside", "outside_unknown"])
+@pytest.fixture(params=[m for m in tapes.MODES if m is not tapes.compiled], ids=lambda mode: mode.__name__)
 def pull_without_xla(request):
-    conftest = next(p for p in request.config.pluginmanager.get_plugins() if hasattr(p, "outside_unknown"))
-    return getattr(conftest, request.param)
+    return request.param
 
 
 @pytest.mark.parametrize("wrap", [lambda f: f, tf.function], ids=["eager", "graph"])

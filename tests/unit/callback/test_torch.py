@@ -11,7 +11,7 @@ from torch.autograd import forward_ad
 
 from pullback import hosts
 from pullback.errors import DerivativeError, ExternalError
-from pullback.hosts.base import Spec
+from pullback.hosts.specs import Spec
 from pullback.hosts.torch import callback
 
 X, Y = torch.tensor([1.0, 2.0, 3.0]), torch.tensor([10.0, 20.0])

@@ -11,7 +11,7 @@ import pytest
 import pullback as pb
 import pullback.check
 from pullback.view.jax.adapter import JaxAdapter
-from pullback.view.jax.bypass import bypassed
+from pullback.view.jax.native import bypassed
 
 X = jnp.array([0.5, -1.0, 2.0])
 QUICK = {"seed": 1, "export": False}
@@ -137,6 +137,29 @@ def test_a_missing_gradient_in_the_middle_is_zeros_and_said_to_be_missing():
     assert pb.check(rule, X, X + 2, **QUICK).verdict == "right"  # None, said by the rule itself
     report = pb.check(lambda x, m: rule(x, m) * 2, X, X + 2, **QUICK)
     assert report.causes == ["missing-term"]
+
+
+def test_a_rule_that_is_called_past_a_default_gets_the_gradient_of_the_keyword():
+    @jax.custom_vjp
+    def line(x, shift=1.0, slope=2.0):
+        return x * slope + shift
+
+    line.defvjp(
+        lambda x, shift, slope: (x * slope + shift, (x, slope)),
+        lambda kept, d: (d * kept[1], jnp.sum(d), jnp.sum(d * kept[0])),
+    )
+    assert pb.check(line, X, slope=jnp.asarray(3.0), **QUICK).verdict == "right"
+
+
+def test_what_custom_vjp_becomes_under_an_option_of_jax_is_bypassed_too():
+    jax.config.update("jax_custom_vjp3", True)
+    try:
+        rule = tripled()
+    finally:
+        jax.config.update("jax_custom_vjp3", False)
+    with bypassed() as met:
+        assert jax.grad(lambda x: rule(x).sum())(X)[0] == 1.0
+    assert len(met) == 1
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])

@@ -9,7 +9,7 @@ import torch
 import pullback as pb
 import pullback.check
 from pullback.view.torch.adapter import TorchAdapter
-from pullback.view.torch.bypass import bypassed
+from pullback.view.torch.native import bypassed
 
 X = torch.tensor([0.5, -1.0, 2.0])
 QUICK = {"seed": 1, "xla": False, "export": False}

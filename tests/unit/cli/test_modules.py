@@ -90,8 +90,22 @@ def test_one_function_is_checked(library, monkeypatch, target, verdict, code):
     assert verdict in out
 
 
-def test_a_function_of_a_file_and_a_package_are_targets(library, monkeypatch):
-    monkeypatch.setenv("PYTHONPATH", str(library.folder / "lib"))
-    code, out, said = library.check("lib/mylib/shapes.py:doubled", "mylib.shapes")
+def test_a_function_of_a_file_and_a_package_are_targets(project, monkeypatch):
+    project.write("other/package/__init__.py", "")
+    project.write(
+        "other/package/shapes.py",
+        """
+        import jax
+
+        @jax.custom_jvp
+        def doubled(x: jax.ShapeDtypeStruct((2, 3), "float32")):
+            assert x.shape == (2, 3)
+            return x * 2
+
+        doubled.defjvps(lambda t, out, x: t * 2)
+        """,
+    )
+    monkeypatch.setenv("PYTHONPATH", str(project.folder / "other"))
+    code, out, said = project.check("other/package/shapes.py:doubled", "package.shapes")
     assert (code, said) == (0, [])
     assert "1 rule: 1 right" in out

@@ -135,5 +135,5 @@ def test_a_call_without_tensors_is_refused_by_name():
 
 
 def test_a_call_that_python_refuses_says_whose():
-    with pytest.raises(TypeError, match="positional.*missing a required argument"):
+    with pytest.raises(TypeError, match=r"positional.*missing a required argument"):
         plans.plan(rule_of(positional), (), {})

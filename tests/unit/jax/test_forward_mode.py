@@ -102,7 +102,7 @@ def test_a_rule_inside_the_pullback_is_measured_to_be_linear(mode):
     def f(x):
         return 2 * x, lambda dy: pb.scale_gradient(2 * dy, 3.0)
 
-    assert float(mode(lambda x: jax.jvp(f, (x,), (x,))[1])(1.5)) == pytest.approx(9.0)
+    assert float(mode(lambda x: jax.jvp(f, (x,), (x,))[1])(1.5)) == pytest.approx(3.0)
 
 
 def test_a_derivative_that_nobody_uses_is_not_asked_for():
@@ -198,3 +198,65 @@ def test_a_linear_map_has_the_output_of_the_run_it_was_made_of(around, mode):
 
 def grown_partials(x, k, output):
     return 2.0 * output, output / k
+
+
+def through(rule):
+    @pb.custom_gradient
+    def f(x):
+        return jnp.sin(x), lambda dy: rule(dy, x) * jnp.cos(x)
+
+    return f
+
+
+@pb.custom_gradient(differs="the derivative of its second argument is doubled")
+def product(dy, x):
+    return dy * x, lambda d: (5 * d * x, 2 * d * dy)
+
+
+@jax.custom_jvp
+def native(dy):
+    return 2 * dy
+
+
+native.defjvp(lambda primals, tangents: (native(*primals), 7 * tangents[0]))
+MET = {
+    "scaled": (lambda dy, x: pb.scale_gradient(dy, 3.0), lambda x: 1.0),
+    "scaled in a jit": (lambda dy, x: jax.jit(lambda dy: pb.scale_gradient(dy, 3.0))(dy), lambda x: 1.0),
+    "reversed": (lambda dy, x: pb.reverse_gradient(dy), lambda x: 1.0),
+    "native": (lambda dy, x: native(dy), lambda x: 2.0),
+    "a product": (product, lambda x: x),
+}
+
+
+@pytest.mark.parametrize(("rule", "factor"), MET.values(), ids=MET.keys())
+def test_a_rule_that_the_cotangents_meet_is_transposed_by_what_it_computes(rule, factor, mode):
+    x, dx = jnp.array([1.0, 2.0]), jnp.array([3.0, 4.0])
+    f = through(rule)
+    expected = factor(x) * jnp.cos(x) * dx
+    np.testing.assert_allclose(mode(lambda x: jax.vjp(f, x)[1](dx)[0])(x), expected, rtol=1e-6)
+    np.testing.assert_allclose(mode(lambda x: jax.jvp(f, (x,), (dx,))[1])(x), expected, rtol=1e-6)
+    np.testing.assert_allclose(mode(lambda x: jax.linearize(f, x)[1](dx))(x), expected, rtol=1e-6)
+
+
+def test_such_a_rule_is_asked_about_its_other_operands():
+    x, one = jnp.array([1.0, 2.0]), jnp.ones(2)
+
+    def tangent(x):
+        return jax.jvp(through(product), (x,), (one,))[1]
+
+    def pulled(x):
+        return jax.vjp(through(product), x)[1](one)[0]
+
+    expected = 2 * jnp.cos(x) - x * jnp.sin(x)
+    np.testing.assert_allclose(jax.jvp(pulled, (x,), (one,))[1], expected, rtol=1e-6)
+    np.testing.assert_allclose(jax.jvp(tangent, (x,), (one,))[1], expected, rtol=1e-6)
+    np.testing.assert_allclose(jax.vjp(tangent, x)[1](one)[0], expected, rtol=1e-6)
+
+
+def test_such_a_rule_in_a_loop_is_refused():
+    def rule(dy, x):
+        return jax.lax.scan(lambda c, _: (pb.scale_gradient(c, 3.0), None), dy, None, length=2)[0]
+
+    x = jnp.array([1.0, 2.0])
+    with pytest.raises(ForwardModeError, match="a rule stands in a `scan`"):
+        jax.jvp(through(rule), (x,), (x,))

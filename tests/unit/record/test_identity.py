@@ -1,7 +1,7 @@
 """Rules are told apart by what the user wrote, not by the wrapper around it."""
 
 import pullback as pb
-from pullback.record.place import identity, place_of
+from pullback.view.definition import identity, place_of
 
 
 @pb.custom_gradient

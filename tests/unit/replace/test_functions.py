@@ -154,6 +154,23 @@ def test_values_with_other_gradients_are_saved_with_a_keras_model(tmp_path):
     np.testing.assert_array_equal(keras.models.load_model(tmp_path / "m.keras")(X), model(X))
 
 
+@keras.saving.register_keras_serializable(package="tests_of_replacements")
+def thrice(dy):
+    return 3 * dy
+
+
+def test_a_saved_model_keeps_functions_and_pairs_among_the_arguments(tmp_path):
+    inputs = keras.Input((3,))
+    outputs = pb.map_gradient(pb.clip_gradient(inputs, value=(-1.0, 2.0)), thrice)
+    keras.Model(inputs, outputs).save(tmp_path / "m.keras")
+    loaded = keras.models.load_model(tmp_path / "m.keras")
+    x = tf.ones([1, 3])
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = loaded(x)
+    np.testing.assert_array_equal(tape.gradient(y, x), [[2.0, 2.0, 2.0]])
+
+
 def test_exported_gradients_are_kept(tmp_path):
     module = tf.Module()
     module.w = tf.Variable(2.0)

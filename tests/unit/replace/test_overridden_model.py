@@ -3,15 +3,11 @@
 What holds on every backend is in tests/unit/keras.
 """
 
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+import warm
 
 import pullback as pb
 
@@ -189,10 +185,9 @@ def test_it_is_loaded_in_another_process(tmp_path):
     seen = pb.override(model_of(dense()), {tf.nn.relu: tenfold})
     seen.export(str(tmp_path / "exported"), verbose=False)
     seen.save(tmp_path / "m.keras")
-    env = os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3", "PYTHONPATH": str(Path(pb.__file__).parents[1])}
-    done = subprocess.run(
-        [sys.executable, "-c", ELSEWHERE, str(tmp_path)], env=env, capture_output=True, text=True, check=False
-    )
+    script = tmp_path / "elsewhere.py"
+    script.write_text(ELSEWHERE, encoding="utf-8")
+    done = warm.run(script, tmp_path)
     assert done.returncode == 0, done.stderr[-3000:]
     exported, told, loaded = done.stdout.splitlines()
     here = slope(seen, tf.ones([1, 3])).numpy().ravel()

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import tensorflow as tf
+import warm
 
 import pullback as pb
 from pullback.hosts.tensorflow import HOST
@@ -101,18 +102,9 @@ def test_the_contract_is_checked(wrap):
         tape.gradient(y, b)
 
 
-def test_an_environment_variable_chooses_it():
-    import os
-    import subprocess
-    import sys
-
-    code = "import tensorflow, pullback.hosts.tensorflow as h; print(h.HOST.recorded)"
+def test_an_environment_variable_chooses_it(tmp_path):
+    script = tmp_path / "ask.py"
+    script.write_text("import tensorflow, pullback.hosts.tensorflow as h; print(h.HOST.recorded)")
     for value, expected in (("public", "False"), ("", "True")):
-        done = subprocess.run(
-            [sys.executable, "-c", code],
-            env={**os.environ, "PULLBACK_TENSORFLOW": value},
-            capture_output=True,
-            text=True,
-            check=True,
-        )
+        done = warm.run(script, env={"PULLBACK_TENSORFLOW": value})
         assert done.stdout.strip().endswith(expected)

@@ -9,7 +9,7 @@ from pullback.check.finding import Finding
 from pullback.check.probe import probe
 from pullback.check.settings import Settings
 from pullback.dtypes import is_complex
-from pullback.hosts.base import broadcast_axes
+from pullback.hosts.specs import broadcast_axes
 from pullback.view.subject import Array, Arrays, Cotangents, Subject
 from pullback.view.words import Words
 

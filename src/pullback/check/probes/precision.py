@@ -9,7 +9,7 @@ from pullback.check.finding import Finding
 from pullback.check.probe import probe
 from pullback.check.settings import Settings
 from pullback.check.space import roundoff
-from pullback.dtypes import is_real_or_complex
+from pullback.dtypes import double, is_real_or_complex
 from pullback.view.subject import Arrays, Cotangents, Subject
 
 
@@ -24,7 +24,7 @@ def question(subject: Subject, settings: Settings) -> list[Finding]:
         return []
     name = next(x.dtype.name for x, d in zip(subject.inputs, subject.differentiable) if d)
     given = cotangents(subject, settings.rng(17))
-    wide: Arrays = tuple(c.astype(np.complex128 if c.dtype.kind == "c" else np.float64) for c in given)
+    wide: Arrays = tuple(c.astype(double(c.dtype)) for c in given)
     try:
         reference, claimed = fine.pullback(fine.inputs, wide), subject.pullback(subject.inputs, given)
         plain = subject.body_pullback(subject.inputs, given) if subject.body_pullback else None

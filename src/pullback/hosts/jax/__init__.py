@@ -8,49 +8,42 @@ conversion is made where a pullback is called.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from pullback.dtypes import Kind, kind
 from pullback.hosts import refusals
-from pullback.hosts.base import Foreign, Kind, Met, Opener, Operation, Spec, summed_axes
+from pullback.hosts.base import Host, Met, Opener
+from pullback.hosts.foreign import Foreign
 from pullback.hosts.jax import arrays, callback
 from pullback.hosts.jax.apply import apply
 from pullback.hosts.jax.run import run
+from pullback.hosts.keras import is_weight
+from pullback.hosts.operation import Operation
+from pullback.hosts.overrides import Gradients
+from pullback.hosts.specs import Spec, summed_axes
 
-_KINDS: list[tuple[Any, Kind]] = [
-    (jnp.floating, "floating"),
-    (jnp.complexfloating, "complex"),
-    (jnp.integer, "integer"),
-]
 _SMOOTH = ("floating", "complex")
 
-
-# Asked several times in every call: what a dtype and a type are is found once.
-@functools.cache
-def _kind(dtype: Any) -> Kind:
-    return next((kind for base, kind in _KINDS if jnp.issubdtype(dtype, base)), "other")
-
-
+# Asked several times in every call: what a type and a dtype are is found once.
+_kind: Callable[[Any], Kind] = functools.cache(lambda dtype: kind(dtype.name))
 _is_array: Callable[[type], bool] = functools.cache(
     lambda kind: issubclass(kind, (jax.Array, jax.core.Tracer))
 )
 
 
-class JaxHost:
+class JaxHost(Host):
     """Execute operations in JAX."""
 
     name = "JAX"
-    bypassed: list[Met] | None = None  # while the checker runs bodies without their rules: the rules met
-    arrays = arrays
+    arrays: Any = arrays
 
     def owns(self, kind: type) -> bool:
-        if _is_array(kind):
-            return True
-        return hasattr(kind, "__jax_array__") and any(b.__module__.startswith("keras.") for b in kind.__mro__)
+        return _is_array(kind) or (is_weight(kind) and hasattr(kind, "__jax_array__"))
 
     def opener(self, value: Any) -> Opener | None:
         return None if jax.tree_util.all_leaves([value]) else _open
@@ -131,16 +124,10 @@ class JaxHost:
     def idle(self, tensors: Sequence[Any]) -> bool:
         return self.bypassed is None and not any(isinstance(t, jax.core.Tracer) for t in tensors)
 
-    def override(
-        self,
-        function: Any,
-        gradients: Mapping[Any, Any],
-        make: Callable[..., Any],
-        check: Callable[..., None],
-    ) -> Any:
+    def override(self, function: Any, gradients: Gradients) -> Any:
         from pullback.hosts.jax.override import override
 
-        return override(function, gradients, make, check)
+        return override(function, gradients)
 
 
 def _open(value: Any) -> tuple[list[Any], Callable[[Sequence[Any]], Any]]:

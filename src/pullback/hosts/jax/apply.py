@@ -20,11 +20,11 @@ from typing import Any
 import jax
 from jax.core import Tracer, eval_context, eval_jaxpr
 
-from pullback.hosts.base import Operation
 from pullback.hosts.jax import captures, residuals, tracing, varying
 from pullback.hosts.jax.call_p import Program, call_p
 from pullback.hosts.jax.derivative import Derivative
 from pullback.hosts.jax.linear_p import moves, with_tangents
+from pullback.hosts.operation import Operation
 
 _freezing: contextvars.ContextVar[frozenset[int]] = contextvars.ContextVar("freezing", default=frozenset())
 

@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from pullback.dtypes import WIDE
 from pullback.hosts import refusals
 
 abs = jnp.abs
@@ -37,7 +38,7 @@ def cast(value: Any, like: Any) -> Any:
 
 def wide(x: Any) -> Any:
     """Give an array the precision that a sum of its squares needs."""
-    return x.astype(jnp.float32) if x.dtype in (jnp.float16, jnp.bfloat16) else x
+    return x.astype(WIDE[x.dtype.name]) if x.dtype.name in WIDE else x
 
 
 def square_sum(x: Any, keep: int | None) -> Any:

@@ -16,8 +16,8 @@ import jax
 
 from pullback.errors import CapturedTensorError
 from pullback.hosts import reached, refusals
-from pullback.hosts.base import Operation
 from pullback.hosts.closed import is_closed
+from pullback.hosts.operation import Operation
 from pullback.rule import reach
 
 _DEPTH = 2  # an object's attribute, an entry of its list: further in, JAX's own error has to do

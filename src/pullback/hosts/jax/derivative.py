@@ -14,8 +14,8 @@ import jax
 import jax.numpy as jnp
 from jax.extend.core import unmapped_aval
 
-from pullback.hosts.base import Operation
 from pullback.hosts.jax.batches import over_axis
+from pullback.hosts.operation import Operation
 from pullback.hosts.refusals import Named
 
 Move = Callable[[Sequence[Any], Sequence[Any]], list[Any]]
@@ -43,13 +43,13 @@ class Derivative:
     takers: tuple[tuple[Any, int] | None, ...] = dataclasses.field(default=(), repr=False)
 
     def __call__(self, operands: Sequence[Any]) -> list[Any]:
-        return self.pushed(operands[: self.count], operands[self.count :])
+        return self.jvp(operands[: self.count], operands[self.count :])
 
-    def pushed(self, residuals: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:
+    def jvp(self, residuals: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:
         """Give a tangent per floating output."""
         return self.push(self, list(map(array, residuals)), list(map(array, tangents)))
 
-    def pulled(self, residuals: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
+    def vjp(self, residuals: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
         """Give a cotangent, or None, per moving input."""
         got = self.pull(list(map(array, residuals)), list(map(array, cotangents)))
         return list(map(got.__getitem__, self.moving))
@@ -82,7 +82,7 @@ class _BatchedPush:
 
     def __call__(self, batched: Derivative, residuals: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:
         one = dataclasses.replace(self.one, moving=batched.moving, count=batched.count)
-        each = over_axis(self.axis, one.pushed, [self.axes, 0])
+        each = over_axis(self.axis, one.jvp, [self.axes, 0])
         results: list[Any] = each(list(residuals), list(tangents))
         return results
 

@@ -17,12 +17,12 @@ from jax.core import eval_jaxpr
 
 from pullback.errors import PullbackError
 from pullback.hosts import linear, refusals
-from pullback.hosts.base import Operation, fitted
-from pullback.hosts.jax import linearity, tracing, varying
+from pullback.hosts.jax import inline, linearity, tracing, varying
 from pullback.hosts.jax.derivative import Derivative
+from pullback.hosts.operation import Operation, fitted
 
 
-def given(
+def pushforward(
     operation: Operation, derivative: Derivative, residuals: Sequence[Any], tangents: Sequence[Any]
 ) -> list[Any]:
     """Push by the user's own pushforward; the residuals begin with the tensors and outputs of the run."""
@@ -39,12 +39,12 @@ def given(
     return fitted(kept, zeros, operation)
 
 
-def transposed(derivative: Derivative, residuals: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:
+def transpose(derivative: Derivative, residuals: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:
     """Push by the transpose of the pullback."""
     operation = derivative.operation
 
     def pull(cotangents: list[Any]) -> list[Any]:
-        got = derivative.pulled(residuals, cotangents)
+        got = derivative.vjp(residuals, cotangents)
         return [None if c is None else varying.like(c, jax.typeof(t)) for c, t in zip(got, tangents)]
 
     try:
@@ -57,7 +57,10 @@ def transposed(derivative: Derivative, residuals: Sequence[Any], tangents: Seque
     if found != linear.LINEAR:
         raise refusals.forward_mode(operation, found)
 
-    run = functools.partial(eval_jaxpr, jaxpr, (), *consts)
+    if rules:
+        run = functools.partial(inline.run, jaxpr, consts)
+    else:
+        run = functools.partial(eval_jaxpr, jaxpr, (), *consts)
     zeros, given = list(map(varying.zeros, derivative.outputs)), [tangents[i] for i in places]
     if not rules:
         with contextlib.suppress(Exception):  # JAX can differentiate some maps that it cannot transpose
@@ -66,6 +69,8 @@ def transposed(derivative: Derivative, residuals: Sequence[Any], tangents: Seque
         return list(jax.vjp(run, *zeros)[1](given))
     except PullbackError:
         raise
+    except linearity.UnprovenError as unproven:
+        raise refusals.forward_mode(operation, str(unproven)) from None
     except Exception as error:  # the rules of single operations raise what they like, assertions too
         found = f"not known to be linear (JAX cannot differentiate it: {type(error).__name__})"
         raise refusals.forward_mode(operation, found) from error

@@ -17,15 +17,9 @@ from pullback.errors import OverrideError
 from pullback.hosts import refusals
 
 _OURS = "pullback_call"  # the primitive of a rule of this library
-_KEPT_WHOLE = (
-    _OURS,
-    "jit",
-    "pjit",
-    "custom_jvp_call",
-    "custom_vjp_call",
-    "custom_vjp_call_jaxpr",
-    "closed_call",
-)
+CALLS = (  # primitives that call one function: jitted ones, and native rules
+    "jit", "pjit", "closed_call", "core_call", "custom_jvp_call", "custom_vjp_call", "custom_vjp_call_jaxpr",
+)  # fmt: skip
 
 
 def name(kind: Any) -> str:
@@ -65,8 +59,8 @@ def _no_operation(kind: Any, why: str) -> OverrideError:
 
 def names(eqn: Any) -> list[str]:
     """List the names that an equation answers to: of the function it calls, then of its primitive."""
-    called = _called(eqn)
-    return [called, str(eqn.primitive.name)] if called else [str(eqn.primitive.name)]
+    known = _function_name(eqn)
+    return [known, str(eqn.primitive.name)] if known else [str(eqn.primitive.name)]
 
 
 def is_ours(eqn: Any) -> bool:
@@ -74,27 +68,27 @@ def is_ours(eqn: Any) -> bool:
     return bool(eqn.primitive.name == _OURS)
 
 
-def _called(eqn: Any) -> str:
-    if eqn.primitive.name not in _KEPT_WHOLE:
+def _function_name(eqn: Any) -> str:
+    if not is_ours(eqn) and eqn.primitive.name not in CALLS:
         return ""
-    inner = inner_jaxpr(eqn)
-    known = eqn.params.get("name") or (inner is not None and inner.debug_info and inner.debug_info.func_name)
+    known = eqn.params.get("name") or getattr(_debug_info(eqn), "func_name", None)
     return str(known or "").split(" ")[0]
 
 
-def inner_jaxpr(eqn: Any) -> Any:
-    """Give the jaxpr of a function that an equation calls."""
-    for key in ("jaxpr", "call_jaxpr", "fun_jaxpr"):
-        if key in eqn.params:
-            inner = eqn.params[key]
-            return getattr(inner, "jaxpr", inner)
-    return None
+def function(eqn: Any) -> Any:
+    """Give the function that an equation calls, a jaxpr or a closed one; None where it calls none."""
+    return next((eqn.params[key] for key in ("jaxpr", "call_jaxpr", "fun_jaxpr") if key in eqn.params), None)
+
+
+def _debug_info(eqn: Any) -> Any:
+    """Give what is known of the function that an equation calls."""
+    program = function(eqn)
+    return getattr(getattr(program, "jaxpr", program), "debug_info", None)
 
 
 def input_names(eqn: Any, places: list[int]) -> list[str]:
     """Name the inputs of an operation: as its function does, or x, y, z."""
-    inner = inner_jaxpr(eqn)
-    known = list(getattr(inner.debug_info, "arg_names", None) or ()) if inner is not None else []
+    known = list(getattr(_debug_info(eqn), "arg_names", None) or ())
     if len(known) == len(eqn.invars) and all(str(found).isidentifier() for found in known):
         return [str(known[i]) for i in places]
     return ["x", "y", "z"][: len(places)] if len(places) <= 3 else [f"input_{i}" for i in range(len(places))]

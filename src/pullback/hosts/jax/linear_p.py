@@ -23,10 +23,10 @@ from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
 from pullback.hosts import refusals
-from pullback.hosts.base import Operation
 from pullback.hosts.jax.batches import front, fronts
 from pullback.hosts.jax.derivative import Derivative, Move, Refuse
 from pullback.hosts.jax.varying import typed
+from pullback.hosts.operation import Operation
 from pullback.hosts.refusals import Named
 
 linear_p = Primitive("pullback_linear")
@@ -102,7 +102,7 @@ def _linear_transpose(cotangents: Sequence[Any], *operands: Any, derivative: Der
     pulled: list[Any] = [None] * len(tangents)
     if not all(type(c) is ad.Zero for c in cotangents):  # nobody asks for what nothing flows into
         given = list(map(ad.instantiate_zeros, cotangents))
-        pulled = derivative.pulled(residuals, given)
+        pulled = derivative.vjp(residuals, given)
         if derivative.operation.order == 1:
             pulled = _forbid(derivative.operation, pulled, [*residuals, *given])
     results: list[Any] = [None] * len(residuals)
@@ -166,10 +166,10 @@ def _along(
     That of a transpose is the transpose of the pullback's own, which knows a second order that was given.
     """
     if not derivative.transposes:
-        return _Along(derivative.pushed, moving, len(residuals))([*residuals, *changes], tangents)
+        return _Along(derivative.jvp, moving, len(residuals))([*residuals, *changes], tangents)
     # The change is handed on as a residual: while the map is judged, numbers stand for it.
     pull = _Along(derivative.pull, moving, len(residuals))
-    return dataclasses.replace(derivative, pull=pull).pushed([*residuals, *changes], tangents)
+    return dataclasses.replace(derivative, pull=pull).jvp([*residuals, *changes], tangents)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -16,7 +16,7 @@ import numpy as np
 from jax.extend.core import Literal
 from jax.interpreters import ad
 
-from pullback.hosts.jax import tracing
+from pullback.hosts.jax import kinds, tracing
 from pullback.hosts.linear import LINEAR, NOT_LINEAR
 
 # linear in everything they take that is no index
@@ -54,8 +54,11 @@ _PRODUCTS = {
     "ragged_dot_general": (0, 1),
     "triangular_solve": (1,),
 }
-_CALLS = ("jit", "pjit", "closed_call", "core_call", "checkpoint", "remat", "remat2", "shard_map")
-_RULES = ("custom_jvp_call", "custom_vjp_call", "custom_vjp_call_jaxpr")
+CALLS = ("jit", "pjit", "closed_call", "core_call", "checkpoint", "remat", "remat2", "shard_map")
+RULES = (
+    *("custom_jvp_call", "custom_vjp_call", "custom_vjp_call_jaxpr"),
+    *("pullback_call", "pullback_output"),
+)
 
 
 class UnprovenError(Exception):
@@ -157,9 +160,11 @@ def _through(equation: Any, flows: list[Flow], rules: list[str]) -> Sequence[Flo
 def _inner(equation: Any, flows: list[Flow], rules: list[str]) -> Iterator[Sequence[Flow]]:
     """Follow variables through the programs inside an operation, if it is one that has them."""
     name, params = equation.primitive.name, equation.params
-    if name in _CALLS or name in _RULES:
-        rules += [name] if name in _RULES else []
-        yield _follow(params["jaxpr"] if "jaxpr" in params else params["call_jaxpr"], flows, rules)
+    if name in CALLS:
+        yield _follow(kinds.function(equation), flows, rules)
+    elif name in RULES:
+        rules.append(name)
+        yield _through_rule(equation, flows, rules)
     elif name == "cond" and flows[0] is not None:
         branches = [_follow(branch, flows[1:], rules) for branch in params["branches"]]
         yield [_joined(results) for results in zip(*branches)]
@@ -176,14 +181,6 @@ def _inner(equation: Any, flows: list[Flow], rules: list[str]) -> Iterator[Seque
         yield [*after, *results[len(after) :]]
     elif name == "custom_linear_solve" and None not in flows[: sum(params["const_lengths"])]:
         yield [_joined([None, *flows[sum(params["const_lengths"]) :]])] * len(equation.outvars)
-    elif name == "pullback_call":
-        rules.append(name)
-        types = [atom.aval for atom in equation.invars]
-        jaxpr, consts, _ = params["program"].of_types(types, params["name"])
-        yield _follow(jaxpr, [*map(_constant, consts), *flows], rules)
-    elif name == "pullback_output":
-        rules.append(name)
-        yield flows[: params["counts"][0]]
     elif name == "pullback_linear":
         yield _derivative(equation, flows, rules)
 
@@ -196,6 +193,23 @@ def _derivative(equation: Any, flows: list[Flow], rules: list[str]) -> Sequence[
             _joined([None, flow])
         return [None] * len(equation.outvars)
     rules.append(equation.primitive.name)
+    return _through_rule(equation, flows, rules)
+
+
+def _through_rule(equation: Any, flows: list[Flow], rules: list[str]) -> Sequence[Flow]:
+    if equation.primitive.name == "pullback_output":
+        return flows[: equation.params["counts"][0]]
+    program, consts = rule_program(equation)
+    return _follow(program, [*map(_constant, consts), *flows], rules)
+
+
+def rule_program(equation: Any) -> tuple[Any, Sequence[Any]]:
+    """Give the program of what a rule computes, and what it takes before its operands."""
+    name, params = equation.primitive.name, equation.params
     types = [atom.aval for atom in equation.invars]
-    jaxpr, consts, _ = tracing.trace(derivative, types, derivative.operation.name)
-    return _follow(jaxpr, [*map(_constant, consts), *flows], rules)
+    if name == "pullback_call":
+        return params["program"].of_types(types, params["name"])[:2]
+    if name == "pullback_linear":
+        derivative = params["derivative"]
+        return tracing.trace(derivative, types, derivative.operation.name)[:2]
+    return kinds.function(equation), ()

@@ -9,15 +9,16 @@ from __future__ import annotations
 import contextlib
 import functools
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import keras
 
-from pullback import hosts
 from pullback.hosts.jax import kinds
-from pullback.keras import called_as, layers_called_by
-from pullback.replace.model import class_of, kind_of
+from pullback.hosts.jax.override import override
+from pullback.hosts.keras import called_as, layers_called_by, names_layer
+from pullback.hosts.overrides import Gradients, class_of, kind_of
+from pullback.patched import patched
 
 try:
     from keras.src.backend import AutocastScope, get_keras_mask, set_keras_mask
@@ -47,35 +48,25 @@ def _losses_told(tell: Callable[[Any, Any], None]) -> Iterator[None]:
     def add_loss(layer: Any, loss: Any) -> None:
         (tell if threading.get_ident() == here else native)(layer, loss)
 
-    keras.layers.Layer.add_loss = add_loss
-    try:
+    with patched(keras.layers.Layer, add_loss=add_loss):
         yield
-    finally:
-        keras.layers.Layer.add_loss = native
 
 
 class Inside:
     """The call of a layer or model inside an override. `replaced` counts the places of the last call."""
 
-    def __init__(
-        self,
-        model: Any,
-        gradients: Mapping[Any, Any],
-        make: Callable[..., Any],
-        check: Callable[..., None],
-    ) -> None:
+    def __init__(self, model: Any, gradients: Gradients) -> None:
         self.replaced: dict[str, int] = {}
         self._model = model
-        self._check = check
-        self._layers = {kind: g for kind, g in gradients.items() if _is_layer(kind)}
-        operations = {kind: g for kind, g in gradients.items() if kind not in self._layers}
+        self._gradients = gradients
+        self._layers = {kind: g for kind, g in gradients.by_kind.items() if _is_layer(kind)}
+        operations = {kind: g for kind, g in gradients.by_kind.items() if kind not in self._layers}
 
         def pure(left: _Left, values: Any, args: Any, kwargs: Any) -> Any:
             return self._pure(left, values, args, kwargs)
 
         pure.__name__ = model.name
-        override = hosts.host("jax").override
-        self._function = override(pure, operations, make, check) if operations else pure
+        self._function = override(pure, gradients._replace(by_kind=operations)) if operations else pure
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         left = _Left(self._model.variables)
@@ -111,16 +102,17 @@ class Inside:
             left.losing += [layer] * len(found)
             losses.extend(found)
 
+        wrap = self._gradients.wrap
         scope = keras.StatelessScope(list(zip(left.variables, values)))
-        listening = layers_called_by(choose) if self._layers else contextlib.nullcontext()
+        listening = layers_called_by(choose, wrap) if self._layers else contextlib.nullcontext()
         with scope, listening, _losses_told(lose):
             before = [scope.get_current_value(variable) for variable in left.variables]
-            outputs = called_as(self._model, choose)(*args, **kwargs)
+            outputs = called_as(self._model, choose, wrap)(*args, **kwargs)
             after = [scope.get_current_value(variable) for variable in left.variables]
         left.changed = [i for i, (a, b) in enumerate(zip(before, after)) if a is not b]
         masks = [get_keras_mask(output) for output in keras.tree.flatten(outputs)]
         self.replaced = replaced
-        self._check(replaced, seen, self._model.name)
+        self._gradients.check(replaced, seen, self._model.name)
         return outputs, [after[i] for i in left.changed], losses, masks
 
 
@@ -133,6 +125,5 @@ def word(kind: Any) -> Any:
 
 
 def _is_layer(kind: Any) -> bool:
-    if isinstance(kind, str):  # "Dense" is a layer, "tanh" an operation, "MyBlock" somebody's layer
-        return hasattr(keras.layers, kind) or kind[:1].isupper()
-    return isinstance(kind, type) and issubclass(kind, keras.layers.Layer)
+    # "Dense" is a layer, "tanh" an operation, "MyBlock" somebody's layer
+    return names_layer(kind) or (isinstance(kind, str) and kind[:1].isupper())

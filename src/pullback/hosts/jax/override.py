@@ -8,7 +8,7 @@ made of.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import jax
@@ -16,19 +16,15 @@ import numpy as np
 from jax.extend.core import Literal
 
 from pullback.errors import OverrideError
-from pullback.hosts.base import Derived, Pullback
 from pullback.hosts.jax import kinds, tracing
+from pullback.hosts.operation import Derived, Pullback
+from pullback.hosts.overrides import Gradients
 from pullback.rule import reach
 
-_INLINE = (
-    "jit", "pjit", "closed_call", "core_call", "custom_jvp_call", "custom_vjp_call", "custom_vjp_call_jaxpr",
-)  # fmt: skip
 _ARRAY = object()  # stands for an array among outputs: none that was traced is kept
 
 
-def override(
-    function: Any, gradients: Mapping[Any, Any], make: Callable[..., Any], check: Callable[..., None]
-) -> Any:
+def override(function: Any, gradients: Gradients) -> Any:
     """Give a function again, with other gradients by kind."""
     if function is None:
         raise OverrideError.about(
@@ -38,25 +34,19 @@ def override(
             why="JAX tells nobody of the operations that run: only a function can be traced and run again",
             fix="f = pb.override(f, {…})",
         )
-    return Overridden(function, gradients, make, check)
+    return Overridden(function, gradients)
 
 
 class Overridden:
     """A function with other gradients inside. `replaced` counts the places of the last call."""
 
-    def __init__(
-        self,
-        function: Any,
-        gradients: Mapping[Any, Any],
-        make: Callable[..., Any],
-        check: Callable[..., None],
-    ) -> None:
+    def __init__(self, function: Any, gradients: Gradients) -> None:
         self.original = function
         self.replaced: dict[str, int] = {}
         self.__name__ = getattr(function, "__name__", type(function).__name__)
-        self._make = make
-        self._check = check
-        self._kinds = {kinds.in_jaxpr(kind): (kinds.name(kind), gradients[kind]) for kind in gradients}
+        self._make = gradients.make
+        self._check = gradients.check
+        self._kinds = {kinds.in_jaxpr(kind): (kinds.name(kind), g) for kind, g in gradients.by_kind.items()}
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         leaves, structure = jax.tree.flatten((args, kwargs))
@@ -123,9 +113,8 @@ class Overridden:
         if kinds.is_ours(eqn) or not any(map(self._holds, kinds.subjaxprs(eqn))):
             return bind(eqn, values)
         name = eqn.primitive.name
-        if name in _INLINE:
-            inner = next(eqn.params[k] for k in ("jaxpr", "call_jaxpr", "fun_jaxpr") if k in eqn.params)
-            return self._closed(inner)(*values)
+        if name in kinds.CALLS:
+            return self._closed(kinds.function(eqn))(*values)
         rebuild = {"checkpoint": self._checkpoint, "remat2": self._checkpoint, "cond": self._cond,
                    "scan": self._scan, "while": self._while}.get(name)  # fmt: skip
         if rebuild is None:

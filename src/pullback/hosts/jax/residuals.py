@@ -20,10 +20,10 @@ import jax.numpy as jnp
 from jax.core import Tracer, eval_jaxpr
 
 from pullback.hosts import refusals
-from pullback.hosts.base import Cotangents, Operation, Pullback, filled
 from pullback.hosts.jax import captures, forward, tracing, varying
 from pullback.hosts.jax.derivative import Derivative, Refuse
 from pullback.hosts.jax.linear_p import bind_outputs
+from pullback.hosts.operation import Cotangents, Operation, Pullback, filled
 
 
 def eager(
@@ -45,7 +45,7 @@ def eager(
     derivative = Derivative(
         operation,
         _Pull(operation, tensors, pull, len(outputs), floating),
-        functools.partial(forward.given, operation) if pushes else forward.transposed,
+        functools.partial(forward.pushforward, operation) if pushes else forward.transpose,
         tuple(types),
         tuple(floating),
         len(tensors),
@@ -69,9 +69,9 @@ def traced(
         push = refuse if derivative.transposes else derivative.push
         return kept, replaced(pull=refuse, push=push, transposes=False)
     residuals = [*kept, *consts]
-    pulled = _TracedPull(jaxpr, slice(len(kept), len(residuals)), given, len(tensors))
+    program = _TracedPull(jaxpr, slice(len(kept), len(residuals)), given, len(tensors))
     takers = (*[None] * len(kept), *zip(itertools.repeat(jaxpr), range(len(consts))))
-    derivative = replaced(pull=pulled, takers=takers)
+    derivative = replaced(pull=program, takers=takers)
     if not derivative.transposes and captures.named(operation):
         return _with_traced_push(operation, tensors, residuals, derivative)
     return residuals, derivative
@@ -85,13 +85,13 @@ def _with_traced_push(
     types = [jax.typeof(tensors[i]).to_tangent_aval() for i in moving]
     whole = dataclasses.replace(derivative, moving=moving)
     try:
-        push = functools.partial(forward.given, operation, whole, residuals)
+        push = functools.partial(forward.pushforward, operation, whole, residuals)
         jaxpr, consts, _ = tracing.trace(push, types, f"{operation.name}_push")
     except Exception as error:  # said to whoever pushes
         return residuals, dataclasses.replace(derivative, push=_waiting(error))
-    pushed = _TracedPush(jaxpr, slice(len(residuals), len(residuals) + len(consts)), moving, types)
+    program = _TracedPush(jaxpr, slice(len(residuals), len(residuals) + len(consts)), moving, types)
     takers = (*derivative.takers, *zip(itertools.repeat(jaxpr), range(len(consts))))
-    return [*residuals, *consts], dataclasses.replace(derivative, push=pushed, takers=takers)
+    return [*residuals, *consts], dataclasses.replace(derivative, push=program, takers=takers)
 
 
 def _waiting(error: Exception) -> Refuse:

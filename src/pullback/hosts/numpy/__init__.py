@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from pullback.dtypes import kind
 from pullback.errors import HostError
-from pullback.hosts.base import Kind, Opener, Operation, Spec, summed_axes
+from pullback.hosts.base import Host
 from pullback.hosts.numpy import arrays, callback
+from pullback.hosts.operation import Operation
+from pullback.hosts.specs import Spec, summed_axes
 
-_KINDS: dict[str, Kind] = {"f": "floating", "c": "complex", "i": "integer", "u": "integer"}
 
-
-class NumPyHost:
+class NumPyHost(Host):
     """Run the bodies of rules. Nobody differentiates a NumPy array."""
 
     name = "NumPy"
-    arrays = arrays
+    arrays: Any = arrays
 
     def owns(self, kind: type) -> bool:
         return issubclass(kind, (np.ndarray, np.generic))
-
-    def opener(self, value: Any) -> Opener | None:
-        return None
 
     def plain(self, values: Sequence[Any]) -> bool:
         for value in values:  # noqa: SIM110 (a generator costs more than the rest)
@@ -41,12 +39,7 @@ class NumPyHost:
     def spec(self, tensor: Any) -> Spec:
         array = np.asarray(tensor)
         name = array.dtype.name
-        return Spec(
-            array.shape, name, "floating" if name == "bfloat16" else _KINDS.get(array.dtype.kind, "other")
-        )
-
-    def differentiable(self, tensor: Any) -> bool:
-        return self.spec(tensor).kind in ("floating", "complex")
+        return Spec(array.shape, name, kind(name))
 
     def fit(self, cotangents: Sequence[Any], likes: Sequence[Any]) -> bool:
         return all(
@@ -68,11 +61,6 @@ class NumPyHost:
     def outline(self, output: Any) -> Any:
         return np.shape(output), output.dtype
 
-    def run(
-        self, function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], where: str
-    ) -> Any:
-        return function(*args, **kwargs)
-
     def apply(self, operation: Operation, tensors: list[Any]) -> list[Any]:
         return operation.forward(tensors)[0]
 
@@ -91,25 +79,8 @@ class NumPyHost:
     def idle(self, tensors: Sequence[Any]) -> bool:
         return True
 
-    def vjp(
-        self, function: Callable[..., Any], inputs: Sequence[Any], cotangents: Sequence[Any]
-    ) -> list[Any]:
-        raise _not_differentiated("vjp")
-
-    def override(
-        self, function: Any, gradients: Mapping[Any, Any], make: Callable[..., Any], check: Callable[..., Any]
-    ) -> Any:
-        raise _not_differentiated("override")
-
-
-def _not_differentiated(where: str) -> HostError:
-    error: HostError = HostError.about(
-        where,
-        found="NumPy arrays, which nobody differentiates",
-        expected="tensors of TensorFlow, JAX or PyTorch",
-        fix="tf.constant(x), jnp.asarray(x) or torch.as_tensor(x)",
-    )
-    return error
+    def refused(self, job: str, found: str = "nobody differentiates them") -> HostError:
+        return super().refused(job, found)
 
 
 HOST = NumPyHost()

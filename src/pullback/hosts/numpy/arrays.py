@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from pullback.dtypes import WIDE
+
 abs = np.abs
 argmax = np.argmax
 arctan = np.arctan
@@ -40,7 +42,7 @@ def cast(value: Any, like: Any) -> Any:
 
 def wide(x: Any) -> Any:
     """Give an array the precision that a sum of its squares needs."""
-    return x.astype(np.float32) if x.dtype.name in ("float16", "bfloat16") else x
+    return x.astype(WIDE.get(x.dtype.name, x.dtype), copy=False)
 
 
 def square_sum(x: Any, keep: int | None) -> Any:

@@ -14,13 +14,14 @@ import math
 import sys
 import traceback
 from collections.abc import Callable, Sequence
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 
-from pullback.errors import DerivativeError, ExternalError
-from pullback.hosts.base import Foreign, Spec, show_shape
+from pullback import dtypes
+from pullback.errors import DerivativeError, ExternalError, PullbackError
+from pullback.hosts.foreign import Foreign
+from pullback.hosts.specs import Spec, same_shape, show_shape
 
 Array = Any  # np.ndarray of any dtype
 # The maps that a call is inside, outermost first: which of its arrays carry an axis of each, in front.
@@ -64,13 +65,10 @@ def dtype(name: str) -> np.dtype[Any]:
     """Find a dtype by the name that hosts have for it."""
     if name == "string":
         return np.dtype(object)
-    try:
-        return np.dtype(name)
-    except TypeError:  # bfloat16 and smaller
-        try:
-            return np.dtype(getattr(import_module("ml_dtypes"), name))
-        except (ImportError, AttributeError):
-            raise no_dtype(name) from None
+    known = dtypes.of_numpy(name)
+    if known is None:
+        raise no_dtype(name)
+    return known
 
 
 def no_dtype(name: str) -> ExternalError:
@@ -147,10 +145,7 @@ def _look(foreign: Foreign, results: list[Any], outputs: Sequence[Spec], lead: t
 def _fits(shape: tuple[int, ...], wanted: tuple[int | None, ...] | None, lead: tuple[int, ...]) -> bool:
     if wanted is None:
         return shape[: len(lead)] == lead
-    full = (*lead, *wanted)
-    return shape == full or (
-        len(shape) == len(full) and all(n is None or n == m for m, n in zip(shape, full))
-    )
+    return same_shape(shape, (*lead, *wanted))
 
 
 def _wrong(foreign: Foreign, found: str, expected: str) -> ExternalError:
@@ -207,7 +202,7 @@ def telling(function: Callable[..., Any], *, chained: bool) -> Callable[..., Any
             kept = error
         args = ()
         text = str(kept) if isinstance(kept, ExternalError) else f"{type(kept).__name__}: {kept}"
-        if not chained:
+        if not chained and not isinstance(kept, PullbackError):  # which says where it is from
             text = f"a function outside the framework raised\n{''.join(traceback.format_exception(kept))}"
         link: BaseException | None = kept
         while link is not None:  # the lines stay, the arrays of their variables go

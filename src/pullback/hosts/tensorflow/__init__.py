@@ -9,14 +9,20 @@ from __future__ import annotations
 import functools
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import tensorflow as tf
 
+from pullback.dtypes import COMPUTING, kind
 from pullback.errors import UnsupportedInputError
 from pullback.hosts import refusals
-from pullback.hosts.base import Foreign, Kind, Met, Opener, Operation, Spec, summed_axes
+from pullback.hosts.base import Host, Met
+from pullback.hosts.foreign import Foreign
+from pullback.hosts.keras import is_weight
+from pullback.hosts.operation import Operation
+from pullback.hosts.overrides import Gradients
+from pullback.hosts.specs import Spec, summed_axes
 from pullback.hosts.tensorflow import arrays, autograph, callback, public, recording
 
 if recording.AVAILABLE:
@@ -28,28 +34,20 @@ _EAGER = tf.__internal__.EagerTensor
 # So are `.shape` and `.dtype`, against the tuple and the number that they build objects from.
 _shape_of = getattr(_EAGER, "_shape_tuple", lambda tensor: tuple(tensor.shape))
 _dtype_of = getattr(_EAGER, "_datatype_enum", lambda tensor: tensor.dtype.as_datatype_enum)
-_FLOATING = frozenset(d.as_datatype_enum for d in (tf.float16, tf.bfloat16, tf.float32, tf.float64))
+_FLOATING = frozenset(tf.as_dtype(name).as_datatype_enum for name in COMPUTING)
 _SPARSE = (tf.RaggedTensor, tf.SparseTensor, tf.IndexedSlices)
 
 
-class TensorFlowHost:
+class TensorFlowHost(Host):
     """Execute operations in TensorFlow 2."""
 
     name = "TensorFlow"
-    bypassed: list[Met] | None = None  # while the checker runs bodies without their rules: the rules met
-    arrays = arrays
+    arrays: Any = arrays
     recorded = recording.AVAILABLE and os.environ.get("PULLBACK_TENSORFLOW") != "public"
 
     def owns(self, kind: type) -> bool:
-        if issubclass(kind, (tf.Tensor, tf.Variable, tf.__internal__.CompositeTensor)):
-            return True
-        # a Keras weight, which is no tf.Variable
-        return hasattr(kind, "__tf_tensor__") and any(
-            base.__module__.startswith("keras.") for base in kind.__mro__
-        )
-
-    def opener(self, value: Any) -> Opener | None:
-        return None
+        native = issubclass(kind, (tf.Tensor, tf.Variable, tf.__internal__.CompositeTensor))
+        return native or (is_weight(kind) and hasattr(kind, "__tf_tensor__"))
 
     # ── tensors ──────────────────────────────────────────────────────────────────────────────────────────
 
@@ -101,13 +99,8 @@ class TensorFlowHost:
                 tensor = tf.convert_to_tensor(tensor)
             rank_known = tf.TensorShape(tensor.shape).rank is not None
             shape = tuple(tf.TensorShape(tensor.shape).as_list()) if rank_known else None
-        dtype = tf.as_dtype(tensor.dtype)
-        kinds: list[tuple[bool, Kind]] = [
-            (dtype.is_floating, "floating"),
-            (dtype.is_complex, "complex"),
-            (dtype.is_integer, "integer"),
-        ]
-        return Spec(shape, dtype.name, next((kind for holds, kind in kinds if holds), "other"))
+        name = tf.as_dtype(tensor.dtype).name
+        return Spec(shape, name, kind(name))
 
     def differentiable(self, tensor: Any) -> bool:
         if type(tensor) is _EAGER and _dtype_of(tensor) in _FLOATING:
@@ -177,16 +170,10 @@ class TensorFlowHost:
     def conjugate(self, tensor: Any) -> Any:
         return tf.math.conj(tensor) if getattr(tensor, "dtype", tf.float32).is_complex else tensor
 
-    def override(
-        self,
-        function: Any,
-        gradients: Mapping[Any, Any],
-        make: Callable[..., Any],
-        check: Callable[..., None],
-    ) -> Any:
+    def override(self, function: Any, gradients: Gradients) -> Any:
         from pullback.hosts.tensorflow.override import Overridden, Overriding
 
-        overriding = functools.partial(Overriding, gradients, make, check, strict=function is None)
+        overriding = functools.partial(Overriding, gradients, strict=function is None)
         return overriding() if function is None else Overridden(function, overriding)
 
     # ── running ──────────────────────────────────────────────────────────────────────────────────────────

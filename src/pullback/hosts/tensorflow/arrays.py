@@ -7,6 +7,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from pullback.dtypes import WIDE
 from pullback.hosts import refusals
 
 abs = tf.abs
@@ -34,7 +35,7 @@ def cast(value: Any, like: Any) -> Any:
 
 def wide(x: Any) -> Any:
     """Give a tensor the precision that a sum of its squares needs."""
-    return tf.cast(x, tf.float32) if x.dtype in (tf.float16, tf.bfloat16) else x
+    return tf.cast(x, WIDE.get(x.dtype.name, x.dtype))
 
 
 def square_sum(x: Any, keep: int | None) -> Any:

@@ -17,9 +17,10 @@ import numpy as np
 import tensorflow as tf
 
 from pullback.errors import ExternalError
-from pullback.hosts.base import Foreign, Spec
+from pullback.hosts.foreign import Foreign
 from pullback.hosts.numpy import callback as on_arrays
 from pullback.hosts.numpy.callback import Maps
+from pullback.hosts.specs import Spec
 from pullback.hosts.tensorflow import recording
 
 if recording.AVAILABLE:

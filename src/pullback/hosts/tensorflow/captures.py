@@ -15,7 +15,7 @@ import tensorflow as tf
 
 from pullback import hosts
 from pullback.hosts import refusals
-from pullback.hosts.base import Operation
+from pullback.hosts.operation import Operation
 from pullback.hosts.tensorflow import recording
 
 

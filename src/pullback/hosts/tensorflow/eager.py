@@ -7,6 +7,7 @@ what it keeps for `grad` depends on the inputs as it should; the values stay tho
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Sequence
 from typing import Any
@@ -14,9 +15,9 @@ from typing import Any
 import tensorflow as tf
 
 from pullback.hosts import refusals
-from pullback.hosts.base import Cotangents, Derived, Operation, Pullback, filled
 from pullback.hosts.closed import is_closed
 from pullback.hosts.kept import ChangedError, Kept
+from pullback.hosts.operation import Cotangents, Derived, Operation, Pullback, filled
 from pullback.hosts.tensorflow import captures, forward, recording, residuals
 from pullback.hosts.tensorflow.heard import Heard, put_back
 
@@ -31,6 +32,9 @@ def apply(operation: Operation, tensors: list[Any]) -> list[Any]:
     closed = is_closed(operation)
     known: Heard | None = operation.memo.get(_HEARD) if closed else None
     heard = Heard(tensors) if known is None else known
+    around = recording.unrecorded.own
+    own: list[Any] = []
+    recording.unrecorded.own = own
     recording.stop()
     if known is None:
         recording.start_hearing(heard)
@@ -43,6 +47,7 @@ def apply(operation: Operation, tensors: list[Any]) -> list[Any]:
         if known is None:
             recording.stop_hearing(heard)
         recording.restart()
+        recording.unrecorded.own = around
     if closed:
         operation.memo[_HEARD] = heard
     else:
@@ -50,6 +55,9 @@ def apply(operation: Operation, tensors: list[Any]) -> list[Any]:
         heard.look_at([output for output in outputs if output._id <= mark])  # returned as they are
         if heard.captured and not isinstance(operation, Derived):  # a part of one that was listened to
             raise captures.captured(operation, heard.captured[0])
+    if own:  # the tapes outside have recorded what the body's own did: copies are free of that
+        mark = recording.next_tensor_id()
+        heard.records = True
     outputs = fresh(outputs, mark)
     inputs = tensors
     if variables:
@@ -116,7 +124,11 @@ class Backward:
         if self.operation.has_pushforward:
             return forward.push(self.operation, self.pull, self.tensors, self.variables, tangents)
         with put_back(self.operation, self.heard):
-            return forward.push(self.operation, self._again(), self.tensors, self.variables, tangents)
+            # A tape inside an accumulator's own computation records nothing unless its state is set aside.
+            aside = recording.set_accumulators_aside if self.heard.records else contextlib.nullcontext
+            with aside():
+                pull = self._again()
+            return forward.push(self.operation, pull, self.tensors, self.variables, tangents)
 
 
 def next_order(operation: Operation, tensors: list[Any], cotangents: list[Any], got: Cotangents) -> list[Any]:
@@ -155,6 +167,5 @@ def densify(cotangents: Sequence[Any]) -> Sequence[Any]:
 
 
 def _apply_anywhere(operation: Operation, tensors: list[Any]) -> list[Any]:
-    from pullback.hosts.tensorflow import HOST  # the pullback may run in a graph: `tape.jacobian` does that
-
-    return HOST.apply(operation, tensors)
+    # The pullback may run in a graph: `tape.jacobian` does that.
+    return operation.host.apply(operation, tensors)

@@ -14,7 +14,7 @@ import tensorflow as tf
 
 from pullback.hosts import linear as measure
 from pullback.hosts import refusals
-from pullback.hosts.base import Cotangents, Derived, Operation, Pullback, filled, fitted
+from pullback.hosts.operation import Cotangents, Derived, Operation, Pullback, filled, fitted
 from pullback.hosts.tensorflow import linear, recording
 
 

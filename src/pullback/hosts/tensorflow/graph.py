@@ -19,9 +19,9 @@ from typing import Any
 
 import tensorflow as tf
 
-from pullback.errors import ForbiddenGradientError
+from pullback.errors import ForbiddenGradientError, ForwardModeError
 from pullback.hosts import refusals
-from pullback.hosts.base import Derived, Operation, Pullback, filled
+from pullback.hosts.operation import Derived, Operation, Pullback, filled
 from pullback.hosts.tensorflow import captures, eager, forward, linear, recording, vectorized
 
 _exporting: list[Any] = []  # gradients that are being written to a SavedModel
@@ -60,7 +60,7 @@ def attach(gradient: Any, sources: list[Any], graph: Any) -> list[Any]:
     recording.record_operation(gradient.operation.name, results, sources, gradient.by_tape, gradient.forward)
     # This also keeps the gradient alive. On the graph itself it would be part of a cycle that the garbage
     # collector cannot see; the operation is let go when the graph is taken apart.
-    results[0].op.pfor_converter = vectorized.converter(gradient)
+    results[0].op.pfor_converter = vectorized.converter(gradient, attach)
     return results
 
 
@@ -139,7 +139,7 @@ class Gradient:
         if transposing and self.operation.has_pushforward:
             return self._by_pushforward(cotangents)
         try:
-            return self._by_transpose(cotangents) if transposing else self.by_tape(*cotangents)
+            return self._by_transpose(cotangents) if transposing else self._guarded(cotangents)
         except ForbiddenGradientError as error:
             return self._forbidden(str(error), cotangents[: self.count])
 
@@ -169,6 +169,24 @@ class Gradient:
             return results
         factor = forward.require_linear(self.operation, self.pull, self.tensors, self.variables)
         return [linear.trusted(result, factor) for result in results]
+
+    def _guarded(self, cotangents: Sequence[Any]) -> list[Any]:
+        """Answer whoever differentiates the function; TensorFlow keeps this for one who pushes through it."""
+        dense = filled(self.pull, eager.densify(cotangents[: self.count]))
+        with linear.Proof(dense) as proof:
+            results = self._run(dense, apply)
+        if isinstance(self.operation, Derived) or (
+            not self.operation.has_pushforward and proof.reaches(results)
+        ):
+            return results
+        guard = _Guard(self.operation)
+        if _pushing_through_call():
+            raise guard.refusal()
+        places = [i for i, result in enumerate(results) if isinstance(result, tf.Tensor)]
+        passed = attach(guard, [results[i] for i in places], tf.compat.v1.get_default_graph())
+        for i, result in zip(places, passed):
+            results[i] = result
+        return results
 
     def _by_pushforward(self, cotangents: Sequence[Any]) -> list[Any]:
         dense = filled(self.pull, eager.densify(cotangents[: self.count]))
@@ -232,6 +250,39 @@ class _Refusal:
             return [None if c is None else c * float("nan") for c in cotangents]
 
 
+class _Guard:
+    """The gradient of a gradient that must not be transposed: a tangent is not asked of it."""
+
+    def __init__(self, operation: Operation) -> None:
+        self.operation = operation
+
+    def refusal(self) -> ForwardModeError:
+        known = "the pullback is not known to be linear"
+        if self.operation.has_pushforward:
+            known = "the rule has a pushforward"
+        error: ForwardModeError = ForwardModeError.about(
+            self.operation.where,
+            found=f"an accumulator in a `tf.function` pushes through the call of another one, and {known}",
+            expected="a pullback that is linear in its cotangents, and no pushforward",
+            why="TensorFlow transposes the gradient of such a call, and asks nobody",
+            fix="open the accumulator outside, or call the Python function",
+        )
+        return error
+
+    def by_tape(self, *cotangents: Any) -> Sequence[Any]:
+        return cotangents
+
+    forward = by_tape
+
+    def batched(self, sources: Sequence[Any]) -> _Guard:
+        return self
+
+    def by_graph(self, op: Any, *cotangents: Any) -> Sequence[Any]:
+        if _pushing_through_call():
+            raise self.refusal()
+        return cotangents
+
+
 def _forbid(operation: Operation, sources: list[Any], results: Sequence[Any]) -> list[Any]:
     """Make a derivative of these results an error, also where the body cut them off from their sources."""
     graph = tf.compat.v1.get_default_graph()
@@ -239,6 +290,19 @@ def _forbid(operation: Operation, sources: list[Any], results: Sequence[Any]) ->
     smooth = [source for source in sources if operation.host.differentiable(source)]
     guarded = iter(attach(_Refusal(operation), given + smooth, graph))
     return [None if result is None else next(guarded) for result in results]
+
+
+def _pushing_through_call() -> bool:
+    """Tell whether an accumulator is told of the call of a function while another one is traced.
+
+    TensorFlow asks for the gradient of a call in the middle of recording it for no other reason.
+    """
+    frame: FrameType | None = sys._getframe()
+    while frame is not None:
+        if frame.f_code.co_name == "record":
+            return type(frame.f_locals.get("self")).__name__ == "_DelayedRewriteGradientFunctions"
+        frame = frame.f_back
+    return False
 
 
 def _transposing() -> bool:

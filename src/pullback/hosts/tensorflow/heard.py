@@ -15,7 +15,7 @@ from typing import Any
 import tensorflow as tf
 
 from pullback.hosts import refusals
-from pullback.hosts.base import Operation
+from pullback.hosts.operation import Operation
 from pullback.hosts.tensorflow import recording
 
 _EAGER = tf.__internal__.EagerTensor
@@ -37,13 +37,14 @@ _READS = (
 class Heard:
     """Listen to one run; called by TensorFlow after every operation."""
 
-    __slots__ = ("captured", "changed", "given", "random")
+    __slots__ = ("captured", "changed", "given", "random", "records")
 
     def __init__(self, given: Sequence[Any]) -> None:
         self.given = {tensor._id for tensor in given}
         self.captured: list[Any] = []
         self.changed: dict[int, Any] = {}
         self.random = False
+        self.records = False  # by tapes or accumulators of its own
 
     def __call__(
         self,
@@ -56,10 +57,14 @@ class Heard:
     ) -> Any:
         if graph is not None:  # a function that is traced is heard when it runs
             return outputs
+        own = any(recording.unrecorded.own or ())  # then tapes record, and what is made here is followed
         recording.restart()  # tapes answer while they record only
-        if recording.is_followed(inputs):
+        if recording.is_followed(inputs) and not (own and is_jvp(op_type)):
             self.look_at(inputs)
-        recording.stop()
+        if own:
+            self.given.update(tensor._id for tensor in outputs)
+        else:
+            recording.stop()
         effect = _effect(op_type)
         if effect:
             self.random = self.random or bool(effect & _DRAWS)
@@ -76,7 +81,7 @@ class Heard:
                 type(tensor) is _EAGER
                 and tensor._id not in self.given
                 and tensor.dtype != tf.resource
-                and recording.is_followed([tensor])
+                and recording.followed_outside(tensor)
             ):
                 self.captured.append(tensor)
 
@@ -84,6 +89,11 @@ class Heard:
         for tensor in inputs:
             if tensor.dtype == tf.resource and tensor._id not in self.given:
                 self.changed[tensor._id] = tensor
+
+
+def is_jvp(op_type: str | bytes) -> bool:
+    """Tell whether an operation is TensorFlow's own way to push a tangent through another."""
+    return "__jvp_" in (op_type.decode() if isinstance(op_type, bytes) else op_type)
 
 
 @functools.lru_cache(maxsize=4096)

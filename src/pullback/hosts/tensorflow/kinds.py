@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import sys
 from collections.abc import Iterable
 from typing import Any
 
@@ -11,6 +10,7 @@ import tensorflow as tf
 
 from pullback.errors import OverrideError
 from pullback.hosts import refusals
+from pullback.hosts.keras import names_layer
 
 _RAW = {name.lower(): name for name in dir(tf.raw_ops) if name[0].isupper()}
 
@@ -42,12 +42,8 @@ def word(kind: Any) -> Any:
 
 
 def _is_layer(kind: Any) -> bool:
-    keras = sys.modules.get("keras")
-    if isinstance(kind, str):  # "Conv2D" is a layer, "Relu" an operation, "MyBlock" somebody's layer
-        return (keras is not None and hasattr(keras.layers, kind)) or kind.replace(
-            "_", ""
-        ).lower() not in _RAW
-    return keras is not None and isinstance(kind, type) and issubclass(kind, keras.layers.Layer)
+    # "Conv2D" is a layer, "Relu" an operation, "MyBlock" somebody's layer
+    return names_layer(kind) or (isinstance(kind, str) and kind.replace("_", "").lower() not in _RAW)
 
 
 def _operation(kind: Any) -> str:

@@ -16,8 +16,9 @@ import numpy as np
 import tensorflow as tf
 
 from pullback.hosts import linear, refusals
-from pullback.hosts.base import Operation, Pullback
+from pullback.hosts.operation import Operation, Pullback
 from pullback.hosts.tensorflow import recording
+from pullback.hosts.tensorflow.heard import is_jvp
 
 
 def _names(listed: str) -> frozenset[str]:
@@ -78,7 +79,7 @@ class Proof:
 
     def _follow(self, op_type: str | bytes, inputs: Any, attrs: Any, outputs: Any, *_: Any, **__: Any) -> Any:
         name = op_type.decode() if isinstance(op_type, bytes) else op_type
-        if "__jvp_" in name:  # TensorFlow's own way to push a tangent through an operation
+        if is_jvp(name):
             return outputs
         if self.holds and name not in _SHAPES and any(map(self._moves, inputs)):
             self.holds = self._linear(name, inputs) and all(map(_floating, outputs))

@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import tensorflow as tf
 
 from pullback.errors import OverrideError
+from pullback.hosts.keras import called_as
+from pullback.hosts.overrides import Gradients
 from pullback.hosts.tensorflow import recording
 from pullback.hosts.tensorflow.kinds import word
 from pullback.hosts.tensorflow.override import Overridden, Overriding, SharedError
-from pullback.keras import called_as
 
 __all__ = ["inside", "word"]
 
 
-def inside(
-    model: Any, gradients: Mapping[Any, Any], make: Callable[..., Any], check: Callable[..., None]
-) -> Any:
+def inside(model: Any, gradients: Gradients) -> Any:
     """Give what a model calls, with other gradients by kind."""
-    return Inside(model, functools.partial(Overriding, gradients, make, check, strict=False))
+    return Inside(model, functools.partial(Overriding, gradients, strict=False))
 
 
 class Inside(Overridden):
@@ -44,7 +43,8 @@ class Inside(Overridden):
         context = self._overriding()
         try:
             with context:
-                outputs = called_as(self._model, context.layer_gradient)(*args, **kwargs)
+                call = called_as(self._model, context.layer_gradient, context.gradients.wrap)
+                outputs = call(*args, **kwargs)
         except SharedError:
             if not eager:
                 raise _function_inside(self.__name__) from None

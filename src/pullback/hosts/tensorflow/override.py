@@ -13,15 +13,16 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import tensorflow as tf
 
 from pullback.errors import ForwardModeError, OverrideError
+from pullback.hosts.keras import layers_called_by
+from pullback.hosts.overrides import Gradients, class_of, kind_of
 from pullback.hosts.tensorflow import autograph, eager, graph, inline, kinds, recording
 from pullback.hosts.tensorflow.heard import Heard
-from pullback.replace.model import class_of, kind_of
 
 _TRACED = (tf.types.experimental.GenericFunction, tf.types.experimental.ConcreteFunction)
 _PARTS = ("CondBranchFuncGraph", "WhileCondFuncGraph", "WhileBodyFuncGraph")  # graphs of branches and loops
@@ -34,29 +35,19 @@ class SharedError(Exception):
 class Overriding:
     """A context in which operations and layers have other gradients."""
 
-    def __init__(
-        self,
-        gradients: Mapping[Any, Any],
-        make: Callable[..., Any],
-        check: Callable[..., None],
-        *,
-        strict: bool,
-    ) -> None:
+    def __init__(self, gradients: Gradients, *, strict: bool) -> None:
         self.strict = strict  # judge by itself whether every kind was met
         self.shared: Callable[[], Exception] = _function_called if strict else SharedError
         self.gradients = gradients
-        self.make = make
-        self.check = check
-        self.named = {kinds.name(kind): kind for kind in gradients}
-        self.operations, self.layers = kinds.sort(gradients)
-        self.replaced: dict[str, int] = dict.fromkeys(self.named, 0)
+        self.operations, self.layers = kinds.sort(gradients.by_kind)
+        self.replaced = {kinds.name(kind): 0 for kind in gradients.by_kind}
         self.seen: Counter[str] = Counter()
         self._stack = contextlib.ExitStack()
         self._ours: set[int] = set()  # outputs that are recorded already
         self._keep: list[Any] = []
 
     def __enter__(self) -> Overriding:
-        self.replaced = dict.fromkeys(self.named, 0)
+        self.replaced = dict.fromkeys(self.replaced, 0)
         self.seen.clear()
         self._graph = None if tf.executing_eagerly() else tf.compat.v1.get_default_graph()
         self._before = 0 if self._graph is None else len(self._graph.get_operations())
@@ -70,10 +61,8 @@ class Overriding:
         recording.add_op_callback(self._look)
         self._stack.callback(recording.remove_op_callback, self._look)
         self._stack.enter_context(recording.gradients_recorded_by(self._recorded))
-        if self.layers or any(isinstance(kind, str) for kind in self.gradients):
-            from pullback.keras import layers_called_by
-
-            self._stack.enter_context(layers_called_by(self.layer_gradient))
+        if self.layers or any(isinstance(kind, str) for kind in self.gradients.by_kind):
+            self._stack.enter_context(layers_called_by(self.layer_gradient, self.gradients.wrap))
         return self
 
     def __exit__(self, kind: Any, *_: Any) -> None:
@@ -83,7 +72,7 @@ class Overriding:
         if kind is None and self._graph is not None and self._calls_with_places():
             raise self.shared()
         if kind is None and self.strict:
-            self.check(self.replaced, list(self.seen), "override")
+            self.gradients.check(self.replaced, list(self.seen), "override")
 
     def _calls_with_places(self) -> bool:
         assert self._graph is not None
@@ -110,7 +99,8 @@ class Overriding:
         if kind is None or not inputs:
             return outputs
         self.replaced[kinds.name(kind)] += 1
-        place = self.make(op_type, kinds.input_names(op_type, len(inputs)), inputs, self.gradients[kind])
+        names, gradient = kinds.input_names(op_type, len(inputs)), self.gradients.by_kind[kind]
+        place = self.gradients.make(op_type, names, inputs, gradient)
         return self.put(place, inputs, outputs)
 
     def put(self, place: Any, inputs: Sequence[Any], outputs: Sequence[Any]) -> list[Any]:
@@ -151,7 +141,7 @@ class Overriding:
         if kind is None:
             return None
         self.replaced[kinds.name(kind)] += 1
-        return self.gradients[kind]
+        return self.gradients.by_kind[kind]
 
 
 def _pushed(where: str) -> ForwardModeError:
@@ -240,5 +230,5 @@ class Overridden:
 
     def _checked(self, context: Overriding, outputs: Any) -> Any:
         self.replaced = dict(context.replaced)
-        context.check(self.replaced, list(context.seen), self.__name__)
+        context.gradients.check(self.replaced, list(context.seen), self.__name__)
         return outputs

@@ -11,7 +11,7 @@ from typing import Any
 import tensorflow as tf
 
 from pullback.hosts import refusals
-from pullback.hosts.base import Operation, filled
+from pullback.hosts.operation import Operation, filled
 
 
 def apply(operation: Operation, tensors: list[Any]) -> list[Any]:

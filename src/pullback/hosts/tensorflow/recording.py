@@ -8,8 +8,12 @@ They are imported here and nowhere else; where one is missing, `AVAILABLE` is Fa
 from __future__ import annotations
 
 import contextlib
+import functools
+import threading
 from collections.abc import Callable, Iterator
 from typing import Any
+
+from pullback.patched import patched
 
 try:
     from tensorflow.python import pywrap_tfe
@@ -64,11 +68,71 @@ def gradients_recorded_by(record: Callable[..., bool]) -> Iterator[None]:
         if not record(name, inputs, attrs, outputs):
             native(name, inputs, attrs, outputs)
 
-    execute.record_gradient = ask
-    try:
+    with patched(execute, record_gradient=ask):
         yield
+
+
+class Unrecorded(threading.local):
+    """The tapes and accumulators that a body opens while nothing else records, on each thread."""
+
+    own: list[Any] | None = None  # None while no such body runs; a place is None when it was closed again
+
+
+unrecorded = Unrecorded()
+
+
+def followed_outside(tensor: Any) -> bool:
+    """Tell whether somebody follows a tensor but the body that runs, which may have tapes of its own."""
+    own = [opened for opened in unrecorded.own or () if opened]
+    for close, _, handle in own:
+        close(handle)
+    try:
+        return bool(is_followed([tensor]))
     finally:
-        execute.record_gradient = native
+        for _, open_again, handle in own:
+            open_again(handle)
+
+
+def _records_for_bodies(add: str, remove: str, new: str = "") -> None:
+    """Let what a body opens record, though its thread does not: TensorFlow can stop a whole thread only."""
+    close, open_again = getattr(pywrap_tfe, remove), getattr(pywrap_tfe, add)
+
+    def opened(handle: Any) -> None:
+        if unrecorded.own is not None:
+            unrecorded.own.append((close, open_again, handle))
+            restart()
+
+    @functools.wraps(open_again)
+    def adding(handle: Any) -> None:
+        open_again(handle)
+        opened(handle)
+
+    @functools.wraps(close)
+    def removing(handle: Any) -> None:
+        close(handle)
+        own = unrecorded.own
+        if own:
+            own[:] = [None if place and place[2] is handle else place for place in own]
+            if not any(own):
+                stop()
+
+    setattr(pywrap_tfe, add, adding)
+    setattr(pywrap_tfe, remove, removing)
+    if new:
+        make = getattr(pywrap_tfe, new)
+
+        @functools.wraps(make)
+        def making(*args: Any) -> Any:
+            handle = make(*args)
+            opened(handle)
+            return handle
+
+        setattr(pywrap_tfe, new, making)
+
+
+if AVAILABLE:
+    _records_for_bodies("TFE_Py_TapeSetAdd", "TFE_Py_TapeSetRemove", "TFE_Py_TapeSetNew")
+    _records_for_bodies("TFE_Py_ForwardAccumulatorSetAdd", "TFE_Py_ForwardAccumulatorSetRemove")
 
 
 def has_tangent(tensor: object) -> bool:

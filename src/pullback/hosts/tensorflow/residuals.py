@@ -6,12 +6,11 @@ from typing import Any
 
 import tensorflow as tf
 
+from pullback.dtypes import ROUNDOFF
 from pullback.hosts import refusals
-from pullback.hosts.base import Operation
 from pullback.hosts.kept import ChangedError
+from pullback.hosts.operation import Operation
 from pullback.hosts.tensorflow import recording
-
-_EPS = {tf.float16: 2.0**-10, tf.float32: 2.0**-23, tf.float64: 2.0**-52}
 
 
 def link(operation: Operation, kept: Any, again: Any) -> Any:
@@ -36,7 +35,7 @@ def _agree(a: Any, b: Any) -> Any:
     """Tell whether two tensors are the same up to rounding."""
     same = tf.equal(a, b)
     if a.dtype.is_floating or a.dtype.is_complex:
-        eps = _EPS.get(a.dtype.real_dtype, 2.0**-7)
+        eps = 2 * ROUNDOFF.get(a.dtype.name, 2.0**-8)
         size = tf.maximum(tf.abs(a), tf.abs(b))
         finite = tf.where(tf.math.is_finite(size), size, tf.zeros_like(size))
         largest = tf.reduce_max(tf.concat([tf.reshape(finite, [-1]), tf.zeros([1], size.dtype)], 0))

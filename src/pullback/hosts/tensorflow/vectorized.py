@@ -13,8 +13,8 @@ from typing import Any
 import tensorflow as tf
 
 from pullback.errors import DerivativeError, ForwardModeError
-from pullback.hosts.base import Operation
-from pullback.hosts.tensorflow import graph, recording
+from pullback.hosts.operation import Operation
+from pullback.hosts.tensorflow import recording
 
 
 class Batched:
@@ -51,7 +51,7 @@ class Batched:
             )
         with tf.GradientTape() as tape:
             tape.watch(inputs)
-            outputs = graph.apply(self.operation, inputs)
+            outputs = self.operation.host.apply(self.operation, inputs)
         return tape.gradient(outputs, inputs, cotangents, unconnected_gradients=tf.UnconnectedGradients.ZERO)
 
     def by_graph(self, op: Any, *cotangents: Any) -> list[Any]:
@@ -66,13 +66,13 @@ class Batched:
         )
 
 
-def converter(single: Any) -> Callable[[Any], list[Any]]:
-    """Make the converter that TensorFlow's vectorizer looks for on our operation."""
+def converter(single: Any, attach: Callable[..., list[Any]]) -> Callable[[Any], list[Any]]:
+    """Make the converter that TensorFlow's vectorizer looks for on our operation, which `attach` makes."""
 
     def convert(pfor_input: Any) -> list[Any]:
         pfor_input.stack_inputs()
         sources = [pfor_input.stacked_input(i) for i in range(pfor_input.num_inputs)]
-        results = graph.attach(single.batched(sources), sources, tf.compat.v1.get_default_graph())
+        results = attach(single.batched(sources), sources, tf.compat.v1.get_default_graph())
         return [recording.vectorized(result, True) for result in results]
 
     return convert

@@ -6,36 +6,37 @@ single tensors.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
-from torch.autograd import forward_ad
 
+from pullback.dtypes import kind
 from pullback.errors import UnsupportedInputError
 from pullback.hosts import refusals
-from pullback.hosts.base import Foreign, Kind, Met, Opener, Operation, Spec, summed_axes
-from pullback.hosts.torch import arrays, callback, eager, levels, modules, transforms
+from pullback.hosts.base import Host, Met, Opener
+from pullback.hosts.foreign import Foreign
+from pullback.hosts.keras import is_weight
+from pullback.hosts.operation import Operation
+from pullback.hosts.overrides import Gradients
+from pullback.hosts.specs import Spec, summed_axes
+from pullback.hosts.torch import arrays, callback, eager, modules, private, transforms
+from pullback.hosts.torch.operator import operator
 from pullback.hosts.torch.run import run
 
 # What every call looks at, several times.
 _TENSOR, _PARAMETER, _STRIDED = torch.Tensor, torch.nn.Parameter, torch.strided
-_FLOATING = frozenset((torch.float16, torch.bfloat16, torch.float32, torch.float64))
+_FLOATING = arrays.FLOATING
 
 
-class TorchHost:
+class TorchHost(Host):
     """Execute operations in PyTorch."""
 
     name = "PyTorch"
-    bypassed: list[Met] | None = None  # while the checker runs bodies without their rules: the rules met
-    arrays = arrays
+    arrays: Any = arrays
 
     def owns(self, kind: type) -> bool:
-        if issubclass(kind, torch.Tensor):
-            return True
-        return hasattr(kind, "__torch_function__") and any(
-            b.__module__.startswith("keras.") for b in kind.__mro__
-        )
+        return issubclass(kind, torch.Tensor) or (is_weight(kind) and hasattr(kind, "__torch_function__"))
 
     def opener(self, value: Any) -> Opener | None:
         return modules.opened if isinstance(value, torch.nn.Module) else None
@@ -78,15 +79,8 @@ class TorchHost:
 
     def spec(self, tensor: Any) -> Spec:
         tensor = torch.as_tensor(tensor)
-        dtype = tensor.dtype
-        kind: Kind = "integer"
-        if dtype.is_floating_point:
-            kind = "floating"
-        elif dtype.is_complex:
-            kind = "complex"
-        elif dtype == torch.bool:
-            kind = "other"
-        return Spec(tuple(tensor.shape), str(dtype).removeprefix("torch."), kind)
+        name = str(tensor.dtype).removeprefix("torch.")
+        return Spec(tuple(tensor.shape), name, kind(name))
 
     def differentiable(self, tensor: Any) -> bool:
         dtype = tensor.dtype
@@ -139,7 +133,7 @@ class TorchHost:
         if self.bypassed is not None:
             self.bypassed.append(Met(operation.name, operation.intent))
             return operation.forward(tensors)[0]
-        if levels.transforming() or forward_ad._current_level >= 0:
+        if private.transforming() or private.level() >= 0:
             return transforms.handed(operation, tensors)
         return eager.apply(operation, tensors)
 
@@ -152,19 +146,15 @@ class TorchHost:
         pull = torch.func.vjp(lambda *xs: tuple(function(*xs)), *inputs)[1]
         return list(pull(tuple(cotangents)))
 
+    operator = staticmethod(operator)
+
     def idle(self, tensors: Sequence[Any]) -> bool:
         return self.bypassed is None and not torch.compiler.is_compiling() and callback.is_plain(tensors)
 
-    def override(
-        self,
-        function: Any,
-        gradients: Mapping[Any, Any],
-        make: Callable[..., Any],
-        check: Callable[..., None],
-    ) -> Any:
-        from pullback.hosts.torch.override import override
+    def override(self, function: Any, gradients: Gradients) -> Any:
+        from pullback.hosts.torch.model import override
 
-        return override(function, gradients, make, check)
+        return override(function, gradients)
 
 
 HOST = TorchHost()

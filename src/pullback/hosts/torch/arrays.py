@@ -7,7 +7,13 @@ from typing import Any
 
 import torch
 
+from pullback.dtypes import COMPUTING, TABLE, WIDE
 from pullback.hosts import refusals
+from pullback.hosts.torch.private import is_batched
+
+DTYPES = {name: getattr(torch, name) for name in TABLE if hasattr(torch, name)}
+FLOATING = frozenset(DTYPES[name] for name in COMPUTING)  # what every call asks for
+_WIDE = {dtype: DTYPES[WIDE[name]] for name, dtype in DTYPES.items() if name in WIDE}
 
 abs = torch.abs
 argmax = torch.argmax
@@ -46,7 +52,7 @@ def cast(value: Any, like: Any) -> Any:
 
 def wide(x: Any) -> Any:
     """Give a tensor the precision that a sum of its squares needs."""
-    return x.to(torch.float32) if x.dtype in (torch.float16, torch.bfloat16) else x
+    return x.to(_WIDE.get(x.dtype, x.dtype))
 
 
 def square_sum(x: Any, keep: int | None) -> Any:
@@ -79,6 +85,6 @@ def report(bad: Any, text: str, counter: Any, result: Any) -> Any:
                 counter, "a tensor of an integer dtype", "torch.zeros((), dtype=torch.int64)"
             )
         counter += bad.sum().to(counter.dtype)
-    elif not torch.compiler.is_compiling() and not torch._C._functorch.is_batchedtensor(bad) and bad.any():
+    elif not torch.compiler.is_compiling() and not is_batched(bad) and bad.any():
         print(f"{text}: {int(bad.sum())} of {bad.numel()} values", file=sys.stderr)
     return result

@@ -11,14 +11,14 @@ from typing import Any
 
 import torch
 
-from pullback.hosts.base import Around, Cotangents, Operation, Pullback, filled
-from pullback.hosts.torch import captures, levels, state, surroundings
+from pullback.hosts.operation import Around, Cotangents, Operation, Pullback, filled
+from pullback.hosts.torch import captures, private, state, surroundings
 from pullback.hosts.torch.outputs import apart
 
 
 def whole(tensor: Any, level: int, size: int) -> Any:
     """Give the batch that a tensor is an example of, its first axis that of the batch."""
-    value, axis = levels.unbatched(tensor, level)
+    value, axis = private.unbatched(tensor, level)
     return value.expand(size, *value.shape) if axis is None else value.movedim(axis, 0)
 
 

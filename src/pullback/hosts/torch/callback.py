@@ -11,28 +11,22 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 import torch
-from torch._functorch.utils import enable_single_level_autograd_function
 from torch.autograd import forward_ad
 
-from pullback.hosts.base import Foreign, Spec, register, registered
+from pullback.dtypes import CARRIER, TABLE
+from pullback.hosts.foreign import Foreign, register, registered
 from pullback.hosts.numpy import callback as on_arrays
 from pullback.hosts.numpy.callback import Maps
+from pullback.hosts.specs import Spec
+from pullback.hosts.torch import private
+from pullback.hosts.torch.arrays import DTYPES
 
 _PLAIN = (torch.Tensor, torch.nn.Parameter)
 _UNKNOWN = -1  # the length of an axis, until it has run
-# what NumPy has no dtype for, and the integers of its size
-_BITS = {torch.bfloat16: torch.int16} | {
-    getattr(torch, name): torch.uint8
-    for name in ("float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz")
-}
-_PACKED = {str(dtype).removeprefix("torch."): dtype for dtype in _BITS}
-_DTYPES = [
-    *(torch.float16, torch.float32, torch.float64, torch.complex64, torch.complex128, torch.bool),
-    *(torch.int8, torch.int16, torch.int32, torch.int64),
-    *(torch.uint8, torch.uint16, torch.uint32, torch.uint64),
-    *_BITS,
-]
-_NAMES = [str(dtype).removeprefix("torch.") for dtype in _DTYPES]
+_PACKED = {name: dtype for name, dtype in DTYPES.items() if name in CARRIER}
+_BITS = {dtype: DTYPES[CARRIER[name]] for name, dtype in _PACKED.items()}
+_NAMES = [name for name in DTYPES if name in CARRIER or TABLE[name].computes]
+_DTYPES = [DTYPES[name] for name in _NAMES]
 
 
 def callback(foreign: Foreign, tensors: Sequence[Any], outputs: Sequence[Spec]) -> list[Any]:
@@ -48,9 +42,7 @@ def callback(foreign: Foreign, tensors: Sequence[Any], outputs: Sequence[Spec]) 
 
 def is_plain(tensors: Sequence[Any]) -> bool:
     """Tell whether nobody looks at what is done with these tensors."""
-    if torch._C._are_functorch_transforms_active() or torch._C._len_torch_dispatch_stack():
-        return False
-    if forward_ad._current_level >= 0:
+    if private.transforming() or private.dispatch_modes() or private.level() >= 0:
         return False
     recorded = torch.is_grad_enabled()
     for tensor in tensors:
@@ -105,7 +97,7 @@ def _tensor(array: Any, spec: Spec) -> Any:
     dtype = _PACKED.get(spec.dtype)
     if dtype is None:
         return torch.from_numpy(array)
-    return torch.from_numpy(array.view(str(_BITS[dtype]).removeprefix("torch."))).view(dtype)
+    return torch.from_numpy(array.view(CARRIER[spec.dtype])).view(dtype)
 
 
 # ── the operator ─────────────────────────────────────────────────────────────────────────────────────────
@@ -168,7 +160,7 @@ def _batched(info: Any, in_dims: Any, tensors: Any, token: int, flat: Sequence[i
 # ── derivatives ──────────────────────────────────────────────────────────────────────────────────────────
 
 
-class _Refused(torch.autograd.function._SingleLevelFunction):
+class _Refused(private.SingleLevelFunction):
     """A foreign function that somebody may differentiate: the values are right, a derivative is refused."""
 
     @staticmethod
@@ -182,20 +174,18 @@ class _Refused(torch.autograd.function._SingleLevelFunction):
 
 
 def _autograd(keys: Any, tensors: Any, *rest: Any) -> list[Any]:
-    level = forward_ad._current_level
-    if level >= 0 and any(forward_ad.unpack_dual(t, level=level).tangent is not None for t in tensors):
+    if private.pushing() and any(forward_ad.unpack_dual(t).tangent is not None for t in tensors):
         raise on_arrays.not_differentiable(registered(rest[0]))
     if not torch.is_grad_enabled() or not any(tensor.requires_grad for tensor in tensors):
         return list(_below(keys, tensors, rest))
-    with enable_single_level_autograd_function():
+    with private.single_level():
         return list(_Refused.apply(keys, rest, *tensors))  # type: ignore[attr-defined]
 
 
 def _below(keys: Any, tensors: Sequence[Any], rest: Any) -> Any:
-    with torch._C._AutoDispatchBelowAutograd():
-        return torch.ops.pullback.foreign.default.redispatch(
-            keys & torch._C._after_autograd_keyset, list(tensors), *rest
-        )
+    with private.below_autograd():
+        behind = keys & private.AFTER_AUTOGRAD
+        return torch.ops.pullback.foreign.default.redispatch(behind, list(tensors), *rest)
 
 
 _library.impl("foreign", _autograd, "Autograd", with_keyset=True)

@@ -19,13 +19,13 @@ from torch.overrides import TorchFunctionMode
 
 from pullback.errors import CapturedTensorError
 from pullback.hosts import refusals
-from pullback.hosts.base import Around, Derived, Operation, Pullback
-from pullback.hosts.torch import heard, levels, state, surroundings
+from pullback.hosts.operation import Around, Derived, Operation, Pullback
+from pullback.hosts.torch import heard, private, state, surroundings
 from pullback.hosts.torch.residuals import Kept
 from pullback.rule import names_in, reach
 
 _TENSOR = torch.Tensor
-_set_grad_enabled = torch._C._set_grad_enabled
+_set_grad_enabled = private.set_grad_enabled
 # what is computed from a tensor's shape alone, or cuts it off
 _CUT = {
     torch.Tensor.detach,
@@ -87,11 +87,11 @@ def below(operation: Operation, tensors: list[Any]) -> tuple[list[Any], Pullback
     """Run a body below every transform: a tensor that belongs to one, or is differentiated, is captured."""
     if isinstance(operation, Derived):
         return operation.forward(tensors)
-    before = levels.handed.count
+    before = private.handed.count
     with Ear(tensors, recording=True) as ear:
         outputs, pull = operation.forward(tensors)
     # A rule inside the body wraps tensors of its own where nobody hears it.
-    if ear.foreign and levels.handed.count == before:
+    if ear.foreign and private.handed.count == before:
         raise MissedError
     return outputs, pull
 
@@ -108,7 +108,7 @@ def found(operation: Operation, tensors: list[Any]) -> tuple[list[tuple[str, Any
 
 
 def _is_followed(value: Any) -> bool:
-    return isinstance(value, _TENSOR) and (value.requires_grad or levels.is_wrapped(value))
+    return isinstance(value, _TENSOR) and (value.requires_grad or private.is_wrapped(value))
 
 
 def cut_off(tensors: Sequence[Any]) -> list[Any]:
@@ -162,7 +162,7 @@ def _answered(operation: Operation, tensors: list[Any], kept: Kept) -> tuple[lis
     for tensor in ear.foreign:
         if tensor.requires_grad and all(tensor is not t for t in (*tensors, *parameters)):
             # A compiler has stand-ins for the parameters, which are of no class of their own.
-            if not isinstance(tensor, torch.nn.Parameter) and not levels.traced():
+            if not isinstance(tensor, torch.nn.Parameter) and not private.traced():
                 raise refused(operation, tensor, "")
             parameters.append(tensor)
     if parameters:
@@ -173,7 +173,7 @@ def _answered(operation: Operation, tensors: list[Any], kept: Kept) -> tuple[lis
 def _listen(operation: Operation, given: list[Any]) -> tuple[list[Any], Pullback, Ear]:
     """Run a body and listen to it."""
     states = surroundings.states()
-    with levels.uncompiled(), Ear(given) as ear:
+    with private.uncompiled(), Ear(given) as ear:
         outputs, pull = operation.forward(given)
     heard.remember(operation, reaches=bool(ear.foreign), random=surroundings.moved(states))
     return outputs, pull, ear

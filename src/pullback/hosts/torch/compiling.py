@@ -14,19 +14,18 @@ from collections.abc import Callable, Sequence
 from types import CodeType, FunctionType
 from typing import Any
 
-import torch._dynamo
+import torch
 from torch.fx.node import base_types
-from torch.utils._pytree import SUPPORTED_NODES, register_pytree_node
 
 from pullback.errors import HostError, PullbackError
-from pullback.hosts.reading import modules_of
+from pullback.hosts.reading import Counter, modules_of
+from pullback.hosts.torch import private
 from pullback.hosts.torch.export import exporting
 from pullback.hosts.torch.reached import Reached
 from pullback.hosts.torch.twins import Twins
-from pullback.replace.finite import Counter
 from pullback.rule import Rule
 
-_mark = getattr(torch._dynamo, "nonstrict_trace", torch._dynamo.allow_in_graph)
+_mark = private.in_one_call()
 
 
 class Taken:
@@ -49,7 +48,7 @@ class Taken:
         except PullbackError as error:
             self._error = error
         self.refused = self._error is not None
-        self.call = (torch._dynamo.allow_in_graph if self._exported else _mark)(_plain(self._run))
+        self.call = (torch.compiler.allow_in_graph if self._exported else _mark)(_plain(self._run))
         self.failed = _constant(self._failed)
 
     @property
@@ -81,6 +80,7 @@ class Taken:
             results = result if isinstance(result, (tuple, list)) else [result]
             if self._exported and not all(map(torch.is_tensor, results)):
                 raise self._no_place(f"a {type(result).__name__} that it returns")
+            _pull(result, [args, kwargs, inputs])
             return result
         except Exception as error:  # Dynamo would say no more than that there was one
             self._error = error.with_traceback(None)  # which would keep the tensors of the trace
@@ -116,13 +116,25 @@ class Taken:
         reason = (
             text if text.startswith(self.where) else f"{self.where}: {type(self._error).__name__}: {text}"
         )
-        self.eager = torch._dynamo.disable(self._function, reason=reason)
+        self.eager = torch.compiler.disable(self._function, reason=reason)
         return True
+
+
+def _pull(result: Any, given: Any) -> None:
+    """Run `grad` too, if it will be asked for: an error of its own is then known in time."""
+    outputs, sources = ([x for x in private.tree_leaves(part) if _is_recorded(x)] for part in (result, given))
+    if outputs and sources and torch.is_grad_enabled():
+        ones = [torch.ones_like(output) for output in outputs]
+        torch.autograd.grad(outputs, sources, ones, retain_graph=True, allow_unused=True)
+
+
+def _is_recorded(value: Any) -> bool:
+    return isinstance(value, torch.Tensor) and value.requires_grad
 
 
 def is_data(kind: type) -> bool:
     """Tell whether values of a type can be handed to a compiled call: numbers, tensors, structures."""
-    return issubclass(kind, _DATA) or kind in SUPPORTED_NODES
+    return issubclass(kind, _DATA) or kind in private.SUPPORTED_NODES
 
 
 _DATA = (torch.Tensor, dict, list, tuple, *base_types)
@@ -177,4 +189,6 @@ def _reader(function: FunctionType | None, lines: list[str], inputs: list[str]) 
     )
 
 
-register_pytree_node(Counter, lambda counter: ([counter.variable], None), lambda parts, _: Counter(*parts))
+private.register_pytree_node(
+    Counter, lambda counter: ([counter.variable], None), lambda parts, _: Counter(*parts)
+)

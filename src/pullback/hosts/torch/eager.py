@@ -13,11 +13,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
-from torch.autograd import forward_ad
 
-from pullback.hosts.base import Operation, fitted
 from pullback.hosts.closed import is_closed
-from pullback.hosts.torch import captures, export, forward, heard, levels, orders, short, surroundings
+from pullback.hosts.operation import Operation, fitted
+from pullback.hosts.torch import captures, export, forward, heard, orders, private, short, surroundings
 from pullback.hosts.torch.nodes import named_nodes
 from pullback.hosts.torch.outputs import apart, fresh, mark_rigid
 from pullback.hosts.torch.residuals import Kept
@@ -44,7 +43,7 @@ def apply(operation: Operation, tensors: list[Any], below: bool = False) -> list
 def apply_pushing(operation: Operation, tensors: list[Any]) -> list[Any]:
     """Run an operation on tensors that carry tangents, and push these too."""
     recorded = _Recorded(operation, len(tensors))
-    with forward_ad._set_fwd_grad_enabled(False):
+    with private.without_tangents():
         outputs, inputs = recorded.run(tensors, None, True)
         outputs = apart(outputs, inputs)  # the tangent of an input is not that of an output
     recorded.pushing = tensors, outputs  # what is saved is not to be had before the node is done
@@ -68,7 +67,7 @@ class _Recorded(Kept):
 
     def run(self, tensors: list[Any], ran: Any, below: bool) -> tuple[list[Any], list[Any]]:
         """Run the body, if it was not run already: its outputs, and what it was given or captured."""
-        if levels.traced():
+        if private.traced():
             export.warn(self.operation)
         known = heard.of(self.operation)
         state = surroundings.states() if known is None or known.random else None

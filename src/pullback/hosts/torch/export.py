@@ -12,7 +12,7 @@ from collections.abc import Callable
 import torch
 
 from pullback.errors import HostError
-from pullback.hosts.base import Operation
+from pullback.hosts.operation import Operation
 
 exporting: Callable[[], bool] = getattr(torch.compiler, "is_exporting", bool)
 

@@ -14,8 +14,8 @@ import numpy as np
 import torch
 
 from pullback.hosts import linear, refusals
-from pullback.hosts.base import Operation, Pullback
-from pullback.hosts.torch import levels, state
+from pullback.hosts.operation import Operation, Pullback
+from pullback.hosts.torch import private, state
 
 
 def push(operation: Operation, tensors: list[Any], tangents: Sequence[Any]) -> list[Any]:
@@ -62,7 +62,7 @@ def require_linear(operation: Operation, tensors: Sequence[Any]) -> None:
 
 
 def _measure(operation: Operation, tensors: Sequence[Any]) -> str:
-    with levels.left(), torch.no_grad():
+    with private.left(), torch.no_grad():
         rng = np.random.default_rng(20)
         try:
             with state.put_back():
@@ -83,7 +83,7 @@ def _measure(operation: Operation, tensors: Sequence[Any]) -> str:
 
 def _value(tensor: Any, rng: np.random.Generator) -> Any:
     """Give a tensor with values as it is, and random numbers in the place of one without."""
-    if levels.has_values(tensor):
+    if private.has_values(tensor):
         return tensor.detach()
     if _differentiable(tensor):
         return torch.as_tensor(linear.value(tensor.shape, rng)).to(tensor.device, tensor.dtype)

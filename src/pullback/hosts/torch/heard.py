@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from pullback.hosts.base import Derived, Operation
+from pullback.hosts.operation import Derived, Operation
 
 
 @dataclasses.dataclass

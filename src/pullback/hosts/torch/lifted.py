@@ -14,8 +14,8 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from pullback.errors import CapturedVariableError
-from pullback.hosts.base import Around, Cotangents, Operation, Pullback
-from pullback.hosts.torch import captures, levels
+from pullback.hosts.operation import Around, Cotangents, Operation, Pullback
+from pullback.hosts.torch import captures, private
 
 
 def lifted(operation: Operation, tensors: list[Any]) -> tuple[Operation, list[Any]]:
@@ -23,10 +23,10 @@ def lifted(operation: Operation, tensors: list[Any]) -> tuple[Operation, list[An
     with torch.no_grad():
         found, pull = captures.found(operation, tensors)
     names = {id(tensor): name for name, tensor in reversed(found)}
-    foreign = [t for _, t in found if levels.is_wrapped(t) or t.requires_grad]
+    foreign = [t for _, t in found if private.is_wrapped(t) or t.requires_grad]
     if not foreign:
         return operation, tensors
-    followed = [tensor for tensor in foreign if levels.is_followed(tensor)]
+    followed = [tensor for tensor in foreign if private.is_followed(tensor)]
     if followed:
         pull = operation.forward(tensors)[1] if pull is None else pull
         try:
@@ -63,7 +63,7 @@ class Lifted(Around):
         super().__init__(operation)
         self.count = count
         self.captured_tensors = captured
-        self.followed = [levels.is_followed(tensor) for tensor in captured]
+        self.followed = [private.is_followed(tensor) for tensor in captured]
 
     def instead(self, tensors: Sequence[Any]) -> _Instead:
         """Let the tensors stand for the captured ones."""

@@ -7,19 +7,28 @@ original's. Only what `compile()` has made of it is its own.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import torch
 
 from pullback.errors import OverrideError
+from pullback.hosts.keras import called_as, is_layer
+from pullback.hosts.overrides import Gradients, Override, Seen, class_of, seen_as
 from pullback.hosts.torch.kinds import word
 from pullback.hosts.torch.override import Overridden, Overriding, asking
-from pullback.replace.model import Override, Seen, class_of, seen_as
 
-__all__ = ["inside", "overridden", "word"]
+__all__ = ["inside", "override", "word"]
 
 _OWN = ("_compiled_call_impl",)
+
+
+def override(function: Any, gradients: Gradients) -> Any:
+    """Give a function again, or a context where there is none, with other gradients by kind."""
+    overriding = functools.partial(Overriding, gradients, strict=function is None)
+    if isinstance(function, torch.nn.Module) and not is_layer(function):
+        return _overridden(function, gradients, overriding)
+    return overriding() if function is None else Overridden(function, overriding)
 
 
 class OverriddenModule(Seen):
@@ -39,9 +48,7 @@ class Forward(Overridden):
         return asking(context, forward)(function, *args, **kwargs)
 
 
-def overridden(
-    module: torch.nn.Module, gradients: Mapping[Any, Any], overriding: Callable[[], Overriding]
-) -> Any:
+def _overridden(module: torch.nn.Module, gradients: Gradients, overriding: Callable[[], Overriding]) -> Any:
     """Give a module again, with other gradients by kind."""
     if "forward" in vars(module):
         raise OverrideError.about(
@@ -54,7 +61,7 @@ def overridden(
     forward = Forward(module, overriding)
     forward.__name__ = class_of(module).__name__
     own = {"_compiled_call_impl": None}
-    return seen_as(OverriddenModule, Override(module, gradients, word, forward, own), "forward", _OWN)
+    return seen_as(OverriddenModule, Override(module, gradients.by_kind, word, forward, own), "forward", _OWN)
 
 
 class Inside(Overridden):
@@ -62,15 +69,11 @@ class Inside(Overridden):
 
     @staticmethod
     def inside(context: Overriding, function: Any, args: Any, kwargs: Any) -> Any:
-        from pullback.keras import called_as
-
-        return called_as(function, context.module_gradient)(*args, **kwargs)
+        return called_as(function, context.module_gradient, context.gradients.wrap)(*args, **kwargs)
 
 
-def inside(
-    model: Any, gradients: Mapping[Any, Any], make: Callable[..., Any], check: Callable[..., None]
-) -> Any:
+def inside(model: Any, gradients: Gradients) -> Any:
     """Give what a Keras model calls, with other gradients by kind."""
-    called = Inside(model, functools.partial(Overriding, gradients, make, check, strict=False))
+    called = Inside(model, functools.partial(Overriding, gradients, strict=False))
     called.__name__ = model.name
     return called

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pullback.hosts import refusals
-from pullback.hosts.base import Cotangents, Derived, Operation, Pullback, filled
+from pullback.hosts.operation import Cotangents, Derived, Operation, Pullback, filled
 from pullback.hosts.torch import pinned, state, surroundings
 
 

@@ -12,76 +12,50 @@ import contextlib
 import functools
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 from torch.overrides import TorchFunctionMode
 
-from pullback.hosts import layers
-from pullback.hosts.base import Cotangents, Derived, Pullback, filled
+from pullback.hosts.keras import is_layer, layers_called_by, run_on
+from pullback.hosts.operation import Cotangents, Derived, Pullback, filled
+from pullback.hosts.overrides import Gradients, class_of, kind_of
 from pullback.hosts.reading import Whole, being_read, read
 from pullback.hosts.torch import kinds
-from pullback.replace.model import class_of
-from pullback.replace.with_gradient import with_gradient
-from pullback.rule import name_of
-
-
-def override(
-    function: Any, gradients: Mapping[Any, Any], make: Callable[..., Any], check: Callable[..., None]
-) -> Any:
-    """Give a function again, or a context where there is none, with other gradients by kind."""
-    overriding = functools.partial(Overriding, gradients, make, check, strict=function is None)
-    if isinstance(function, torch.nn.Module) and not layers.is_layer(function):
-        from pullback.hosts.torch.model import overridden
-
-        return overridden(function, gradients, overriding)
-    return overriding() if function is None else Overridden(function, overriding)
+from pullback.patched import patched
 
 
 class Overriding(TorchFunctionMode):
     """A context in which operations and modules have other gradients."""
 
-    def __init__(
-        self,
-        gradients: Mapping[Any, Any],
-        make: Callable[..., Any],
-        check: Callable[..., None],
-        *,
-        strict: bool,
-    ) -> None:
+    def __init__(self, gradients: Gradients, *, strict: bool) -> None:
         super().__init__()
         self.strict = strict  # judge by itself whether every kind was met
         self.gradients = gradients
-        self.make = make
-        self.check = check
-        self.named = {kinds.name(kind): kind for kind in gradients}
-        self.operations, self.modules = kinds.sort(gradients)
-        self.replaced: dict[str, int] = dict.fromkeys(self.named, 0)
+        self.operations, self.modules = kinds.sort(gradients.by_kind)
+        self.replaced = {kinds.name(kind): 0 for kind in gradients.by_kind}
         self.seen: Counter[str] = Counter()
         self.busy = False  # at a place: what runs there is no place of its own
         self._thread = threading.get_ident()
         self._stack = contextlib.ExitStack()
 
     def __enter__(self) -> Overriding:
-        self.replaced = dict.fromkeys(self.named, 0)
+        self.replaced = dict.fromkeys(self.replaced, 0)
         self.seen.clear()
         self._thread = threading.get_ident()
-        self._call = torch.nn.Module.__call__
-        torch.nn.Module.__call__ = asking(self, self._call)  # type: ignore[method-assign]
-        if layers.run_on("torch"):
-            from pullback.keras import layers_called_by
-
-            self._stack.enter_context(layers_called_by(self.module_gradient))
+        call = asking(self, torch.nn.Module.__call__)
+        self._stack.enter_context(patched(torch.nn.Module, __call__=call))
+        if run_on("torch"):
+            self._stack.enter_context(layers_called_by(self.module_gradient, self.gradients.wrap))
         super().__enter__()
         return self
 
     def __exit__(self, kind: Any, *rest: Any) -> None:
         self._stack.close()
-        torch.nn.Module.__call__ = self._call  # type: ignore[method-assign]
         super().__exit__(kind, *rest)
         if kind is None and self.strict:
-            self.check(self.replaced, list(self.seen), "override")
+            self.gradients.check(self.replaced, list(self.seen), "override")
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
@@ -107,41 +81,33 @@ class Overriding(TorchFunctionMode):
             return func(*args, **kwargs)
         self.replaced[kinds.name(kind)] += 1
         names = kinds.input_names(func, len(call.inputs))
-        call.place = self.make(found, names, call.inputs, self.gradients[kind])
+        call.place = self.gradients.make(found, names, call.inputs, self.gradients.by_kind[kind])
         operation = _Running(call)
         outputs = operation.host.apply(operation, list(call.inputs))
         call.inputs = ()
         return call.structure(outputs)
 
-    @contextlib.contextmanager
-    def at_a_place(self) -> Iterator[None]:
+    def at_a_place(self) -> contextlib.AbstractContextManager[None]:
         """Let functions run as they are."""
-        before, self.busy = self.busy, True
-        try:
-            yield
-        finally:
-            self.busy = before
+        return patched(self, busy=True)
 
     def module_gradient(self, module: torch.nn.Module) -> Any:
         """Give the gradient for a module, if it is of a kind."""
         if self.busy or threading.get_ident() != self._thread:  # what other threads call is left alone
             return None
-        called = class_of(module)
-        self.seen[called.__name__] += 1
-        for kind in self.modules:
-            if kind == called.__name__ or kind is called:
-                self.replaced[kinds.name(kind)] += 1
-                return self.gradients[kind]
-        return None
+        self.seen[class_of(module).__name__] += 1
+        kind = kind_of(module, self.modules)
+        if kind is None:
+            return None
+        self.replaced[kinds.name(kind)] += 1
+        return self.gradients.by_kind[kind]
 
 
 def asking(overriding: Overriding, native: Any) -> Any:
     """Call modules as before, but for those that have another gradient."""
 
     def call(module: torch.nn.Module, *args: Any, **kwargs: Any) -> Any:
-        gradient = (
-            None if layers.is_layer(module) else overriding.module_gradient(module)
-        )  # Keras calls its own
+        gradient = None if is_layer(module) else overriding.module_gradient(module)  # Keras calls its own
         if gradient is None:
             return native(module, *args, **kwargs)
 
@@ -150,7 +116,7 @@ def asking(overriding: Overriding, native: Any) -> Any:
             return native(module, *args, **kwargs)
 
         run.__name__ = type(module).__name__
-        return with_gradient(run, gradient, differs=f"overridden by {name_of(gradient)}")(*args, **kwargs)
+        return overriding.gradients.wrap(run, gradient)(*args, **kwargs)
 
     return call
 
@@ -267,7 +233,7 @@ class Overridden:
             with context:
                 outputs = inside(context, function, args, kwargs)
             self.replaced = dict(context.replaced)
-            context.check(self.replaced, list(context.seen), self.__name__)
+            context.gradients.check(self.replaced, list(context.seen), self.__name__)
             return outputs
 
         run.__name__ = self.__name__

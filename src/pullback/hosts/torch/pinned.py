@@ -8,15 +8,16 @@ that the body reads was changed meanwhile, and there is no right answer.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
 
 from pullback.hosts import refusals
-from pullback.hosts.base import Cotangents, Operation, Pullback
-from pullback.hosts.torch import levels
-from pullback.hosts.torch.residuals import parts
+from pullback.hosts.operation import Cotangents, Operation, Pullback
+from pullback.hosts.torch import private
+from pullback.hosts.torch.residuals import first, parts
 
 _NUMBERS = (int, float, complex, bool, str, bytes, type(None), torch.dtype, torch.device)
 
@@ -54,6 +55,38 @@ def pull(
     )
 
 
+class Noted:
+    """What the first run of a call kept, for a transform whose pullback runs the body again."""
+
+    def __init__(self) -> None:
+        self._kept: tuple[list[tuple[Any, int]], list[Any]] | None = None
+
+    @contextlib.contextmanager
+    def of(self, operation: Operation) -> Iterator[None]:
+        """Listen to the run of an operation."""
+        around, first.notes = first.notes, []
+        try:
+            yield
+            for call, tensors, rest in first.notes:
+                if call is operation:
+                    self._kept = [(tensor, tensor._version) for tensor in tensors], rest
+        finally:
+            first.notes = around
+
+    def require(self, operation: Operation, again: Pullback, inputs: Sequence[Any]) -> None:
+        """Refuse a second run that keeps something else."""
+        if self._kept is None or again.grad is None:
+            return
+        (saved, rest) = self._kept
+        made, others, _ = parts(again.grad, inputs, operation.plan.rule.function)
+        made = made[len(inputs) :]
+        same = len(saved) == len(made) and len(rest) == len(others)
+        same = same and all(tensor._version == version for tensor, version in saved)
+        same = same and all(_same(old, private.ungraded(new)) for (old, _), new in zip(saved, made))
+        if not same or any(_tells(old, new) is False for old, new in zip(rest, others)):
+            raise refusals.changed_since(operation, "its gradient")
+
+
 def _pinned(operation: Operation, kept: Sequence[Any], again: Sequence[Any]) -> list[Any]:
     for old, new in zip(kept, again):
         if (old is None) != (new is None) or (old is not None and not _same(old, new)):
@@ -81,9 +114,9 @@ def _same(old: Any, new: Any) -> bool:
         return True
     if old.shape != new.shape or old.dtype != new.dtype or old.device != new.device:
         return False
-    if not (levels.has_values(old) and levels.has_values(new)):
+    if not (private.has_values(old) and private.has_values(new)):
         return True
-    with levels.left(), torch.no_grad():
+    with private.left(), torch.no_grad():
         if not (old.dtype.is_floating_point or old.dtype.is_complex):
             return torch.equal(old, new)
         size = old.abs()
@@ -95,7 +128,7 @@ def _same(old: Any, new: Any) -> bool:
 
 def _pin(old: Any, new: Any) -> Any:
     """Give the old value and the new history."""
-    if old is new or levels.is_wrapped(old) or levels.is_wrapped(new):
+    if old is new or private.is_wrapped(old) or private.is_wrapped(new):
         return new
     return _pinning([old], new) if new.requires_grad else old
 

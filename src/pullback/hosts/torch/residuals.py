@@ -10,16 +10,26 @@ from __future__ import annotations
 
 import functools
 import sys
+import threading
 from collections.abc import Callable, Sequence
 from types import CellType, CodeType, FunctionType
 from typing import Any
 
 import torch
 
-from pullback.hosts.base import Operation, Pullback
+from pullback.hosts.operation import Operation, Pullback
 
 _TENSOR = torch.Tensor
 Rebuild = Callable[[Sequence[Any]], Any]
+
+
+class First(threading.local):
+    """What bodies keep for their `grad`, for a transform that runs them again: (call, tensors, all else)."""
+
+    notes: list[tuple[Any, list[Any], list[Any]]] | None = None
+
+
+first = First()
 
 
 class Kept:
@@ -38,7 +48,11 @@ class Kept:
         self._rebuild, self._watched = None, ()
         met, grad = list(given), pull.grad
         if grad is not None:
-            self._rebuild = _Taker(met, self.operation.plan.rule.function).function(grad)
+            body = self.operation.plan.rule.function
+            self._rebuild = _Taker(met, body).function(grad)
+            if first.notes is not None:
+                tensors, rest, _ = parts(grad, given, body)
+                first.notes.append((self.operation, tensors[len(given) :], rest))
         self._pull = pull.made_of((), grad if self._rebuild is None else None)
         self.saved = [*inputs, *met[len(given) :]]
 

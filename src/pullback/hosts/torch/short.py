@@ -14,14 +14,15 @@ from typing import Any
 
 import torch
 
-from pullback.hosts.torch import orders, run, surroundings
+from pullback.hosts.torch import orders, private, run, surroundings
+from pullback.hosts.torch.arrays import FLOATING
 from pullback.hosts.torch.nodes import named_nodes
 
 _TENSOR, _PARAMETER = torch.Tensor, torch.nn.Parameter
-_FLOATING = frozenset((torch.float16, torch.bfloat16, torch.float32, torch.float64))
+
 _CONSTANTS = frozenset((int, float, bool, str, type(None)))
 _is_grad_enabled, _autocasting = torch.is_grad_enabled, surroundings.autocasting
-_set_grad_enabled = torch._C._set_grad_enabled
+_set_grad_enabled = private.set_grad_enabled
 _takes_one: dict[int, Any] = {}  # the code of `grad`s that take one cotangent, by its id, which it keeps
 
 
@@ -41,7 +42,7 @@ def apply(operation: Any, tensors: list[Any]) -> tuple[list[Any] | None, Any]:
     output, grad = result
     if (
         type(output) is not _TENSOR
-        or output.dtype not in _FLOATING
+        or output.dtype not in FLOATING
         or output.requires_grad
         or type(grad) is not FunctionType
         or grad.__kwdefaults__ is not None

@@ -12,9 +12,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
 
-from pullback.hosts.torch import levels
+from pullback.hosts.torch import private
 
 _RUNNING = ("running_mean", "running_var")  # written to by operations that do not say so
 
@@ -22,18 +21,18 @@ _RUNNING = ("running_mean", "running_var")  # written to by operations that do n
 @contextlib.contextmanager
 def put_back() -> Iterator[None]:
     """Take back what operations write into tensors that are older than this context."""
-    if levels.traced():  # a compiler sees operations, and state is its affair
+    if private.traced():  # a compiler sees operations, and state is its affair
         yield
         return
     writing = _Writing()
     try:
-        with levels.listening(), writing:
+        with private.listening(), writing:
             yield
     finally:
         writing.undo()
 
 
-class _Writing(TorchDispatchMode):
+class _Writing(private.TorchDispatchMode):
     """Copy tensors from outside before they are written to."""
 
     def __init__(self) -> None:
@@ -45,7 +44,7 @@ class _Writing(TorchDispatchMode):
         kwargs = kwargs or {}
         for tensor in _written(func, args, kwargs):
             if self._is_older(tensor):
-                versions = levels.versions_kept(tensor)
+                versions = private.versions_kept(tensor)
                 self._before.append((tensor, tensor.detach().clone(), tensor.requires_grad, versions))
         result = func(*args, **kwargs)
         if _makes(func):

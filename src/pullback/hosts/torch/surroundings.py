@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import torch
 
 from pullback.hosts import refusals
-from pullback.hosts.base import Operation
-from pullback.hosts.torch import heard, levels
+from pullback.hosts.operation import Operation
+from pullback.hosts.torch import heard, private
 
 _NOTHING: AbstractContextManager[None] = nullcontext()
 _DEVICES = ("cpu", "cuda", "xpu", "mps")
@@ -20,7 +20,7 @@ _DEVICES = ("cpu", "cuda", "xpu", "mps")
 # ── autocast ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
-autocasting: Callable[[], bool] = torch._C._is_any_autocast_enabled
+autocasting = private.autocasting
 
 
 def autocast() -> Any:
@@ -58,7 +58,7 @@ def drawn(operation: Operation) -> Any:
 
 def states() -> list[Any]:
     """Give the states of the random numbers; none while a compiler traces, which has its own way."""
-    if levels.traced():
+    if private.traced():
         return []
     states = [torch.get_rng_state()]
     if torch.cuda.is_available() and torch.cuda.is_initialized():

@@ -15,8 +15,8 @@ from typing import Any
 import torch
 from torch.autograd import forward_ad
 
-from pullback.hosts.base import Operation, filled, fitted
-from pullback.hosts.torch import captures, eager, forward, heard, levels, orders, state, surroundings
+from pullback.hosts.operation import Operation, filled, fitted
+from pullback.hosts.torch import captures, eager, forward, heard, orders, pinned, private, state, surroundings
 from pullback.hosts.torch.batched import Batched, whole
 from pullback.hosts.torch.nodes import named_nodes
 from pullback.hosts.torch.outputs import apart, mark_rigid
@@ -24,32 +24,32 @@ from pullback.hosts.torch.outputs import apart, mark_rigid
 
 def apply(operation: Operation, tensors: list[Any]) -> list[Any]:
     """Run an operation so that everybody around it differentiates it by its own pullback."""
-    tensors = [levels.alive(tensor) for tensor in tensors]
-    transform = levels.innermost()
+    tensors = [private.alive(tensor) for tensor in tensors]
+    transform = private.innermost()
     if transform is None:
-        if levels.carrying(tensors):
+        if private.carrying(tensors):
             return eager.apply_pushing(operation, tensors)
         return eager.apply(operation, tensors, below=True)
     kind = transform.key()
-    if kind == levels.VMAP:
+    if kind == private.VMAP:
         size, level = transform.batch_size(), transform.level()
         batches = [whole(tensor, level, size) for tensor in tensors]
         with transform.lower():
             outputs = apply(Batched(operation, transform.randomness()), batches)
-        return [levels.batch(output, level) for output in outputs]
-    if kind == levels.FUNCTIONALIZE:
-        level, tensors = transform.level(), levels.bare(tensors)
+        return [private.batch(output, level) for output in outputs]
+    if kind == private.FUNCTIONALIZE:
+        level, tensors = transform.level(), private.bare(tensors)
         with transform.lower():
             outputs = apply(operation, tensors)
-        return levels.functional(outputs, level)
-    tensors = levels.lift(transform, tensors)
-    if kind == levels.JVP:
+        return private.functional(outputs, level)
+    tensors = private.lift(transform, tensors)
+    if kind == private.JVP:
         return _pushed(operation, tensors, transform)
-    if kind != levels.GRAD:
+    if kind != private.GRAD:
         raise NotImplementedError(
             f"{operation.where}: torch.func.{kind.name.lower()} takes no custom gradient"
         )
-    with levels.single_level():
+    with private.single_level():
         return list(node_of(operation.name)(_Level(operation, transform), *tensors))
 
 
@@ -63,9 +63,9 @@ def _pushed(operation: Operation, tensors: list[Any], transform: Any) -> list[An
     state = surroundings.drawn(operation)
     level = transform.level()
     with transform.lower():
-        outputs = apply(operation, levels.unwrapped(values, level))
-    outputs = levels.wrapped(outputs, level)
-    if all(tangent is None for tangent in tangents) or not torch._C._is_fwd_grad_enabled():
+        outputs = apply(operation, private.unwrapped(values, level))
+    outputs = private.wrapped(outputs, level)
+    if all(tangent is None for tangent in tangents) or not private.pushes():
         return outputs
     with surroundings.redrawn(operation, state):
         pushed = fitted(forward.push(operation, values, tangents), outputs, operation)
@@ -81,13 +81,14 @@ def _pushed(operation: Operation, tensors: list[Any], transform: Any) -> list[An
 class _Level:
     """What the node of one level knows of the call."""
 
-    __slots__ = ("autocast", "operation", "state", "transform")
+    __slots__ = ("autocast", "first", "operation", "state", "transform")
 
     def __init__(self, operation: Operation, transform: Any) -> None:
         self.operation = operation
         self.transform = transform
         self.autocast = surroundings.autocast()
         self.state = surroundings.drawn(operation)
+        self.first = pinned.Noted()
 
 
 class LevelNode(torch.autograd.Function):
@@ -96,9 +97,9 @@ class LevelNode(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, at: _Level, *tensors: Any) -> Any:
         level = at.transform.level()
-        with levels.below(at.transform):
-            outputs = apply(at.operation, levels.unwrapped(list(tensors), level))
-        outputs = levels.wrapped(outputs, level)
+        with at.first.of(at.operation), private.below(at.transform):
+            outputs = apply(at.operation, private.unwrapped(list(tensors), level))
+        outputs = private.wrapped(outputs, level)
         at.transform = None
         ctx.at = at
         ctx.set_materialize_grads(False)
@@ -112,6 +113,7 @@ class LevelNode(torch.autograd.Function):
         with surroundings.autocast_as(ctx.at.autocast):
             with surroundings.redrawn(operation, ctx.at.state):
                 pull = orders.rerun(operation, tensors)
+            ctx.at.first.require(operation, pull, tensors)
             got = pull(cotangents)
             given = orders.following(operation, tensors, filled(pull, cotangents), got)
         return None, *given
@@ -124,7 +126,7 @@ def handed(operation: Operation, tensors: Sequence[Any]) -> list[Any]:
     """Hand a call of the user's down through the transforms."""
     from pullback.hosts.torch.lifted import lifted
 
-    levels.handed.count += 1
+    private.handed.count += 1
     try:
         return apply(*lifted(operation, list(tensors)))
     except captures.MissedError:

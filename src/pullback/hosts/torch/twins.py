@@ -160,7 +160,7 @@ class Twins:
             else:
                 changed[place.key] = found
         if changed:  # what a host has measured of a rule, it has measured of its cells
-            twin.rule = dataclasses.replace(function.rule, **changed)  # type: ignore[attr-defined]
+            vars(twin)["rule"] = dataclasses.replace(vars(function)["rule"], **changed)
         return twin
 
 

@@ -18,14 +18,12 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import export
 
-from pullback import tree
-from pullback.hosts.base import Met
 from pullback.hosts.jax import HOST
 from pullback.view import arguments
 from pullback.view.adapter import Adapter, Run, Vjp
-from pullback.view.jax import bypass, leaves
-from pullback.view.jax.export import survives_export
+from pullback.view.jax import leaves, native
 from pullback.view.jax.words import JaxWords
 from pullback.view.subject import Array, Arrays, Subject
 
@@ -34,18 +32,9 @@ class JaxAdapter(Adapter):
     """Run a callable of JAX on arrays."""
 
     host = HOST
+    natives = native
     words = JaxWords()
     builtin = ("jax", "equinox", "flax", "optax", "keras")
-
-    def __init__(
-        self,
-        function: Callable[..., Any],
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-        dtype: str | None = None,
-    ) -> None:
-        self.fixed = _nondiff_leaves(function, args, kwargs)
-        super().__init__(function, args, kwargs, dtype)
 
     def surroundings(self) -> contextlib.AbstractContextManager[Any]:
         wide = self.dtype == "float64" or any(map(leaves.is_wide, self.arguments.inputs))
@@ -68,8 +57,8 @@ class JaxAdapter(Adapter):
     def array(self, tensor: Any) -> Array:
         return np.asarray(tensor)
 
-    def cast(self, tensor: Any) -> jax.Array:
-        return leaves.precision(self.dtype, tensor)
+    def converted(self, tensor: Any, dtype: str) -> Any:
+        return tensor.astype(dtype)
 
     def sources(self, inputs: Arrays) -> list[Any]:
         return self.constants(inputs)
@@ -173,73 +162,17 @@ class JaxAdapter(Adapter):
             return False
         return re.search(r"\b(pure|io)_callback\[", str(traced)) is not None
 
-    def exports(self) -> bool:
-        with self.surroundings():
-            return survives_export(self.run(), self.vjp, self.sources(self.inputs))
+    def exported(self) -> tuple[Run, Run, Sequence[Any]]:
+        run, sources = self.run(), self.sources(self.inputs)
+        saved = export.export(jax.jit(lambda *given: run(given)))(*sources).serialize(vjp_order=1)
+        loaded = export.deserialize(saved)
+        return run, lambda given: list(loaded.call(*given)), sources
 
     # ── rules ────────────────────────────────────────────────────────────────────────────────────────────
 
-    def bypassed(self) -> contextlib.AbstractContextManager[list[Met]]:
-        return bypass.bypassed()
-
-    def native(self) -> Any:
-        """Give JAX's own rule, behind `jax.jit` too; None where the function is none."""
-        function = self.function
-        while type(function).__name__ == "PjitFunction":
-            function = function.__wrapped__  # type: ignore[attr-defined]
-        return function if isinstance(function, (jax.custom_vjp, jax.custom_jvp)) else None
-
-    def definition(self) -> Any:
-        native = self.native()
-        if native is not None:
-            return bypass.written(native)
-        filtered = type(self.function).__module__.startswith("equinox.")  # as by eqx.filter_custom_vjp
-        inner = getattr(self.function, "fn", self.function) if filtered else self.function
-        return bypass.written(inner) if isinstance(inner, jax.custom_jvp) else inner
-
     def written_name(self) -> str:
-        named = self.native() is not None or inspect.isroutine(inspect.unwrap(self.function))
-        return self.name if named and self.name.isidentifier() else "f"
-
-    def native_pullback(self) -> Callable[..., Any] | None:
-        rule: Any = self.native()
-        if (
-            not isinstance(self.native(), jax.custom_vjp)
-            or not rule.bwd
-            or getattr(rule, "symbolic_zeros", False)
-        ):
-            return None
-
-        def by_hand(args: Sequence[Any], kwargs: dict[str, Any], cotangents: Sequence[Any]) -> list[Any]:
-            bound = inspect.signature(rule.fun).bind(*args, **kwargs)
-            names = list(bound.arguments)
-            bound.apply_defaults()
-            values = bound.args
-            outputs, residuals = rule.fwd(*values)
-            leaves, structure = jax.tree_util.tree_flatten(outputs)
-            rest = iter(cotangents)
-            filled = [
-                HOST.conjugate(next(rest))
-                if jnp.issubdtype(jnp.result_type(leaf), jnp.inexact)
-                else np.zeros(jnp.shape(leaf), jax.dtypes.float0)
-                for leaf in leaves
-            ]
-            fixed = [values[i] for i in rule.nondiff_argnums]
-            given = rule.bwd(*fixed, residuals, jax.tree_util.tree_unflatten(structure, filled))
-            moving = [i for i in range(len(values)) if i not in rule.nondiff_argnums]
-            if not isinstance(given, (tuple, list)) or len(given) != len(moving):
-                raise ValueError("the cotangents cannot be matched to the inputs")
-            by_place = dict(zip(moving, given))
-            order = [*range(len(args)), *(names.index(key) for key in tree.keys_of(kwargs))]
-            found: list[Any] = []
-            for place in order:
-                flat = tree.match(tree.flatten(values[place])[1], by_place.get(place))
-                if flat is None:
-                    raise ValueError("the cotangents cannot be matched to the inputs")
-                found += [None if g is None else HOST.conjugate(g) for g in flat]
-            return [found[i] for i in self.arguments.slots]
-
-        return by_hand
+        routine = inspect.isroutine(inspect.unwrap(self.function)) and self.name.isidentifier()
+        return self.name if routine else super().written_name()
 
     def subject(self) -> Subject:
         direct = self.direct()
@@ -253,15 +186,6 @@ class JaxAdapter(Adapter):
         made = super().subject()
         # A rule around a function of JAX's is the user's; the rules of JAX itself were not met.
         return replace(made, is_builtin=made.is_builtin and not made.is_rule)
-
-
-def _nondiff_leaves(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
-    """List the arrays in `nondiff_argnums` of a rule of JAX's: it differentiates past them."""
-    places = getattr(function, "nondiff_argnums", ())
-    if not places or not isinstance(function, (jax.custom_vjp, jax.custom_jvp)):
-        return []
-    values = inspect.signature(function.fun).bind(*args, **kwargs).args
-    return tree.flatten([values[i] for i in places if i < len(values)])[0]
 
 
 ADAPTER = JaxAdapter

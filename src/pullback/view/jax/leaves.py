@@ -8,7 +8,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-_WIDE = ("float64", "complex128", "int64", "uint64")
+from pullback.dtypes import LONG
 
 
 def is_array(leaf: Any) -> bool:
@@ -18,22 +18,12 @@ def is_array(leaf: Any) -> bool:
 
 def is_wide(leaf: Any) -> bool:
     """Tell whether a leaf needs 64 bits to be what it is."""
-    return isinstance(leaf, jax.Array) and leaf.dtype.name in _WIDE
+    return isinstance(leaf, jax.Array) and leaf.dtype.name in LONG
 
 
 def is_inexact(leaf: Any) -> bool:
     """Tell whether a leaf is an array that a gradient can flow to."""
     return is_array(leaf) and bool(jnp.issubdtype(leaf.dtype, jnp.inexact))
-
-
-def precision(name: str | None, array: Any) -> Any:
-    """Give a floating or complex array the precision of a dtype."""
-    if name is None or not jnp.issubdtype(array.dtype, jnp.inexact):
-        return array
-    if jnp.issubdtype(array.dtype, jnp.complexfloating):
-        wide = {"float64": "complex128", "float32": "complex64"}.get(name)
-        return array if wide is None else array.astype(wide)
-    return array.astype(name)
 
 
 def wide() -> contextlib.AbstractContextManager[Any]:

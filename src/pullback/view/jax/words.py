@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from pullback.dtypes import LONG
 from pullback.view.words import Shown, Words
-
-_WIDE = {"float64", "complex128", "int64"}
 
 
 @dataclass(frozen=True)
@@ -29,7 +28,7 @@ class JaxWords(Words):
 
     def head(self, dtypes: frozenset[str]) -> list[str]:
         """Switch 64 bits on where an input has them."""
-        wide = ['jax.config.update("jax_enable_x64", True)'] if dtypes & _WIDE else []
+        wide = ['jax.config.update("jax_enable_x64", True)'] if dtypes & LONG else []
         return [*self.imports, *wide]
 
     def example(self, shown: Shown) -> list[str]:

@@ -6,21 +6,18 @@ variables of a Keras layer are inputs too: they are set before each call.
 
 from __future__ import annotations
 
-import functools
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
 from typing import Any
 
 import tensorflow as tf
 
-from pullback.hosts.base import Met
-from pullback.hosts.layers import numbered
+from pullback.hosts.keras import numbered
 from pullback.hosts.tensorflow import HOST
 from pullback.view.adapter import Adapter, Run, Vjp
 from pullback.view.arguments import is_array
 from pullback.view.subject import Array, Arrays
-from pullback.view.tensorflow.bypass import bypassed
-from pullback.view.tensorflow.export import survives_export
+from pullback.view.tensorflow import native
 from pullback.view.tensorflow.leaves import array_of, is_variable, quiet, tensor_of, variable_of
 from pullback.view.tensorflow.words import TensorFlowWords
 
@@ -29,6 +26,7 @@ class TensorFlowAdapter(Adapter):
     """Run a callable of TensorFlow on arrays."""
 
     host = HOST
+    natives = native
     words = TensorFlowWords()
     builtin = ("tensorflow", "keras")
     slow = frozenset({"XLA"})
@@ -42,13 +40,8 @@ class TensorFlowAdapter(Adapter):
     def array(self, tensor: Any) -> Array:
         return array_of(tensor)
 
-    def cast(self, tensor: Any) -> Any:
-        if self.dtype is None:
-            return tensor
-        if tensor.dtype.is_complex:
-            wide = {"float64": tf.complex128, "float32": tf.complex64}.get(self.dtype)
-            return tensor if wide is None else tf.cast(tensor, wide)
-        return tf.cast(tensor, self.dtype) if tensor.dtype.is_floating else tensor
+    def converted(self, tensor: Any, dtype: str) -> Any:
+        return tf.cast(tensor, dtype)
 
     def weights(self) -> dict[str, Any]:
         self.variables = []
@@ -158,28 +151,19 @@ class TensorFlowAdapter(Adapter):
             return False
         return any("PyFunc" in op.type for op in graph.get_operations())
 
-    def exports(self) -> bool:
-        if self.opaque():
-            return False  # a Python callback is found again in this process, and in no other
+    def exported(self) -> tuple[Run, Run, Sequence[Any]]:
+        def run(tensors: Sequence[Any]) -> list[Any]:
+            return self.run()([*tensors, *self.variables])
 
-        def run(*tensors: tf.Tensor) -> tuple[tf.Tensor, ...]:
-            return tuple(self.run()([*tensors, *self.variables]))
-
-        with quiet():
-            return survives_export(run, self.tensors, self.variables)
-
-    def bypassed(self) -> AbstractContextManager[list[Met]]:
-        return bypassed()
-
-    def native_pullback(self) -> Callable[..., Any] | None:
-        decorator = getattr(self.function, "_tf_decorator", None)
-        if decorator is None or decorator.decorator_name != "custom_gradient":
-            return None
-        return functools.partial(_by_hand, decorator.decorated_target)
-
-
-def _by_hand(body: Callable[..., Any], args: Any, kwargs: Any, cotangents: Any) -> Any:
-    return body(*args, **kwargs)[1](*cotangents)
+        module = tf.Module()
+        module.kept = list(self.variables)  # a SavedModel stores only the variables that hang on it
+        specs = [tf.TensorSpec(tensor.shape, tensor.dtype) for tensor in self.tensors]
+        module.run = tf.function(lambda *given: run(given), input_signature=specs, autograph=False)
+        with quiet(), tempfile.TemporaryDirectory() as folder:
+            options = tf.saved_model.SaveOptions(experimental_custom_gradients=True)
+            tf.saved_model.save(module, folder, options=options)
+            loaded = tf.saved_model.load(folder)
+        return run, lambda given: list(loaded.run(*given)), self.tensors
 
 
 ADAPTER = TensorFlowAdapter

@@ -10,17 +10,13 @@ import numpy as np
 import tensorflow as tf
 
 from pullback.errors import NoTensorError
+from pullback.hosts.keras import is_weight
 from pullback.view.subject import Array
 
 
 def is_variable(leaf: Any) -> bool:
     """Tell whether a leaf is a variable, of TensorFlow's or of Keras'."""
-    return isinstance(leaf, tf.Variable) or keras_variable(leaf)
-
-
-def keras_variable(leaf: Any) -> bool:
-    """Tell a weight of Keras."""
-    return type(leaf).__module__.startswith("keras") and hasattr(leaf, "assign") and hasattr(leaf, "value")
+    return isinstance(leaf, tf.Variable) or is_weight(type(leaf))
 
 
 def tensor_of(leaf: Any) -> tf.Tensor:
@@ -32,7 +28,7 @@ def tensor_of(leaf: Any) -> tf.Tensor:
 
 def variable_of(leaf: Any) -> tf.Variable:
     """Give TensorFlow's variable behind a weight."""
-    return leaf.value if keras_variable(leaf) else leaf
+    return leaf.value if is_weight(type(leaf)) else leaf
 
 
 def array_of(value: Any) -> Array:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import io
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -17,14 +18,13 @@ import numpy as np
 import torch
 from torch.autograd import forward_ad
 
-from pullback.hosts.base import Met
-from pullback.hosts.layers import is_layer
+from pullback.hosts.keras import is_layer
 from pullback.hosts.torch import HOST
+from pullback.patched import patched
 from pullback.view import arguments
 from pullback.view.adapter import Adapter, How, Run, Vjp, itself
 from pullback.view.subject import Array, Arrays, Cotangents, Pullback
-from pullback.view.torch import bypass, leaves
-from pullback.view.torch.export import survives_export
+from pullback.view.torch import leaves, native
 from pullback.view.torch.words import TorchWords
 
 
@@ -32,6 +32,7 @@ class TorchAdapter(Adapter):
     """Run a callable of PyTorch on arrays."""
 
     host = HOST
+    natives = native
     words = TorchWords()
     mends_shapes = True
     builtin = ("torch", "keras")
@@ -59,8 +60,8 @@ class TorchAdapter(Adapter):
     def array(self, tensor: Any) -> Array:
         return leaves.array_of(tensor)
 
-    def cast(self, tensor: Any) -> Any:
-        return leaves.precision(self.dtype, tensor)
+    def converted(self, tensor: Any, dtype: str) -> Any:
+        return tensor.to(getattr(torch, dtype))
 
     def constants(self, arrays: Arrays) -> list[Any]:
         return [leaves.tensor_of(np.array(a)).to(self.device) for a in arrays]
@@ -195,50 +196,32 @@ class TorchAdapter(Adapter):
                 return False
         return bool(left)
 
-    def exports(self) -> bool:
-        if self.opaque():
-            return False
-        with self.surroundings():
-            return survives_export(self.run(), self.vjp, self.sources(self.inputs))
-
-    # ── rules ────────────────────────────────────────────────────────────────────────────────────────────
-
-    def bypassed(self) -> contextlib.AbstractContextManager[list[Met]]:
-        return bypass.bypassed()
-
-    def native(self) -> Any:
-        """Give the autograd.Function whose `apply` this is, or the operator; None where it is neither."""
-        owner = getattr(self.function, "__self__", None)
-        if isinstance(owner, type) and issubclass(owner, torch.autograd.Function):
-            return owner
-        return self.function if hasattr(self.function, "_backward_fn") else None
-
-    def definition(self) -> Any:
-        native = self.native()
-        return self.function if native is None else getattr(native, "_init_fn", native)
+    def exported(self) -> tuple[Run, Run, Sequence[Any]]:
+        run, sources = self.run(), self.sources(self.inputs)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the answer says it
+            saved = torch.export.export(_Module(run), tuple(sources), strict=False)
+        file = io.BytesIO()
+        torch.export.save(saved, file)
+        file.seek(0)
+        loaded = torch.export.load(file).module()
+        return run, lambda given: list(loaded(*given)), sources
 
     def signature(self) -> inspect.Signature | None:
-        native = self.native()
         if isinstance(self.function, torch.nn.Module) and not is_layer(self.function):
             return inspect.signature(self.function.forward)
-        if not isinstance(native, type):
-            return super().signature()
-        # `ctx` stands before the arguments in the older style
-        whole = inspect.signature(native.forward)  # type: ignore[attr-defined]
-        skipped = 0 if bypass.has_setup(native) else 1
-        return whole.replace(parameters=list(whole.parameters.values())[skipped:])
+        return super().signature()
 
-    def written_name(self) -> str:
-        native = self.native()
-        return f"{native.__name__}.apply" if isinstance(native, type) else super().written_name()
 
-    def native_pullback(self) -> Callable[..., Any] | None:
-        native = self.native()
-        if isinstance(native, type):
-            return _function_by_hand(native)
-        if native is not None and native._backward_fn is not None:
-            return _operator_by_hand(native)
-        return None
+class _Module(torch.nn.Module):
+    """Hold a flat function as a module: `torch.export` takes nothing else."""
+
+    def __init__(self, run: Callable[..., Any]) -> None:
+        super().__init__()
+        self.run = run
+
+    def forward(self, *sources: Any) -> tuple[Any, ...]:
+        return tuple(self.run(sources))
 
 
 def _refuse_first_order_only(gradients: Sequence[Any]) -> None:
@@ -259,64 +242,18 @@ def _refuse_first_order_only(gradients: Sequence[Any]) -> None:
 def _leaving() -> Iterator[list[str]]:
     """Watch for tensors that become NumPy arrays, in the pullbacks too, where no mode of PyTorch reaches."""
     left: list[str] = []
-    kept = torch.Tensor.__array__
+    native, kept = torch.Tensor.numpy, torch.Tensor.__array__
 
     def numpy(self: Any, *args: Any, **kwargs: Any) -> Any:
         left.append("numpy")
-        return torch._C.TensorBase.numpy(self, *args, **kwargs)
+        return native(self, *args, **kwargs)
 
     def array(self: Any, *args: Any, **kwargs: Any) -> Any:
         left.append("__array__")
         return kept(self, *args, **kwargs)
 
-    kind: Any = torch.Tensor
-    kind.numpy, kind.__array__ = numpy, array
-    try:
+    with patched(torch.Tensor, numpy=numpy, __array__=array):
         yield left
-    finally:
-        del kind.numpy
-        kind.__array__ = kept
-
-
-def _function_by_hand(function: Any) -> Callable[..., Any]:
-    def by_hand(args: Sequence[Any], kwargs: dict[str, Any], cotangents: Sequence[Any]) -> Any:
-        bound = inspect.signature(function.forward)
-        if kwargs:
-            args = bound.bind(*args, **kwargs).args
-        context = bypass.Context(args)
-        context.needs_input_grad = tuple(isinstance(x, torch.Tensor) for x in args)
-        with torch.no_grad():
-            outputs = bypass.forward_of(function, args, context)
-            return function.backward(context, *_filled(outputs, cotangents))
-
-    return by_hand
-
-
-def _operator_by_hand(operator: Any) -> Callable[..., Any]:
-    def by_hand(args: Sequence[Any], kwargs: dict[str, Any], cotangents: Sequence[Any]) -> Any:
-        context = bypass.Context(args)
-        context.needs_input_grad = tuple(isinstance(x, torch.Tensor) for x in args)
-        with torch.no_grad():
-            outputs = operator._init_fn(*args, **kwargs)
-            if operator._setup_context_fn is not None:
-                operator._setup_context_fn(ctx=context, inputs=tuple(args), output=outputs)
-            return operator._backward_fn(context, *_filled(outputs, cotangents))
-
-    return by_hand
-
-
-def _filled(outputs: Any, cotangents: Sequence[Any]) -> list[Any]:
-    """Give every output a cotangent: zeros for one that none can flow to."""
-    every = outputs if isinstance(outputs, (tuple, list)) else [outputs]
-    rest = iter(cotangents)
-    return [
-        next(rest)
-        if isinstance(o, torch.Tensor) and HOST.differentiable(o)
-        else torch.zeros_like(o)
-        if isinstance(o, torch.Tensor)
-        else None
-        for o in every
-    ]
 
 
 ADAPTER = TorchAdapter

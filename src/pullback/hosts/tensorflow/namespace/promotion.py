@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from pullback.dtypes import CARRIER
+
 _KINDS: dict[str, Callable[[Any], bool]] = {
     "bool": lambda dtype: dtype == tf.bool,
     "signed integer": lambda dtype: dtype.is_integer and not dtype.is_unsigned,
@@ -73,10 +75,10 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = True) -> Any:
 def finfo(dtype: Any, /) -> Any:
     """Tell the limits of a floating dtype: `eps`, `max`, `min`, `smallest_normal`."""
     known = tf.as_dtype(getattr(dtype, "dtype", dtype))
-    if known == tf.bfloat16:
+    if known.name in CARRIER:
         import ml_dtypes  # comes with TensorFlow
 
-        return ml_dtypes.finfo(ml_dtypes.bfloat16)
+        return ml_dtypes.finfo(known.as_numpy_dtype)
     return np.finfo(known.as_numpy_dtype)
 
 

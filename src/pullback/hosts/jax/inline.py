@@ -1,0 +1,125 @@
+"""Running a linear program with what its rules compute in the place of the rules.
+
+A pullback may pass its cotangents through a rule: `pb.scale_gradient(dy, 3.0)`. What it computes is linear,
+and its transpose is the forward mode. JAX would differentiate it, and ask the rule, which may have another
+derivative on purpose. The rule is still asked about its other operands.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+from jax.core import Tracer
+from jax.extend.core import Literal
+from jax.interpreters import ad
+
+from pullback.hosts.jax import kinds, linearity
+from pullback.hosts.jax.call_p import Program, call_p
+from pullback.hosts.jax.linear_p import moves, zero_of
+from pullback.hosts.jax.override import bind
+
+Moving = tuple[Any, bool]  # a value, and whether it moves with the arguments
+
+
+def run(jaxpr: Any, consts: Sequence[Any], *arguments: Any) -> list[Any]:
+    """Run a program that is linear in its arguments."""
+    given = [*((const, False) for const in consts), *((argument, True) for argument in arguments)]
+    return [value for value, _ in _run(jaxpr, given)]
+
+
+def _run(program: Any, given: Sequence[Moving]) -> list[Moving]:
+    jaxpr = getattr(program, "jaxpr", program)
+    known: dict[Any, Moving] = dict(zip(jaxpr.invars, given))
+    known.update(
+        (variable, (x, False)) for variable, x in zip(jaxpr.constvars, getattr(program, "consts", ()))
+    )
+
+    def read(atom: Any) -> Moving:
+        return (atom.val, False) if isinstance(atom, Literal) else known[atom]
+
+    for equation in jaxpr.eqns:
+        known.update(zip(equation.outvars, _equation(equation, [read(atom) for atom in equation.invars])))
+    return [read(atom) for atom in jaxpr.outvars]
+
+
+def _equation(equation: Any, operands: list[Moving]) -> list[Moving]:
+    moves_too = any(moving for _, moving in operands)
+    if moves_too and _is_rule(equation, operands):
+        return _rule(equation, operands)
+    if moves_too and any(map(_holds_rule, kinds.subjaxprs(equation))):
+        if equation.primitive.name not in ("jit", "pjit", "closed_call", "core_call"):
+            raise linearity.UnprovenError(
+                f"not known to be linear (a rule stands in a `{equation.primitive}`)"
+            )
+        return _run(kinds.function(equation), operands)
+    return [(result, moves_too) for result in bind(equation, [value for value, _ in operands])]
+
+
+def _is_rule(equation: Any, operands: Sequence[Moving]) -> bool:
+    if (
+        equation.primitive.name == "pullback_linear"
+    ):  # linear in its tangents, which it transposes as its rule says
+        return any(moving for _, moving in operands[: equation.params["derivative"].count])
+    return equation.primitive.name in linearity.RULES
+
+
+def _holds_rule(jaxpr: Any) -> bool:
+    return any(
+        equation.primitive.name in linearity.RULES or any(map(_holds_rule, kinds.subjaxprs(equation)))
+        for equation in jaxpr.eqns
+    )
+
+
+def _rule(equation: Any, operands: list[Moving]) -> list[Moving]:
+    """Call a rule so that its operands that move are differentiated as what it computes, the others by it."""
+    if not any(isinstance(value, Tracer) for value, moving in operands if not moving):
+        return _computed(equation, operands)
+    values, moving = zip(*operands)
+    results = call_p.bind(*values, name=equation.primitive.name, program=_InlineRule(equation, moving))
+    return [(result, True) for result in results]
+
+
+@dataclasses.dataclass(eq=False)
+class _InlineRule(Program):
+    """A rule that is linear in the operands that move."""
+
+    equation: Any
+    moving: Sequence[bool]  # per operand
+
+    def evaluate(self, operands: Sequence[Any]) -> list[Any]:
+        return bind(self.equation, operands)
+
+    def differentiate(self, primals: list[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+        moved = [i for i, tangent in enumerate(tangents) if moves(tangent)]
+        linear = _along(self._computed, primals, tangents, [i for i in moved if self.moving[i]])
+        others = _along(self.evaluate, primals, tangents, [i for i in moved if not self.moving[i]])
+        return self.evaluate(primals), list(map(ad.add_tangents, linear, others))
+
+    def _computed(self, operands: Sequence[Any]) -> list[Any]:
+        return [value for value, _ in _computed(self.equation, list(zip(operands, self.moving)))]
+
+
+def _along(run: Any, primals: Sequence[Any], tangents: Sequence[Any], places: Sequence[int]) -> list[Any]:
+    """Differentiate a function of all operands along some of them."""
+
+    def of_some(*given: Any) -> list[Any]:
+        full = list(primals)
+        for i, value in zip(places, given):
+            full[i] = value
+        results: list[Any] = run(full)
+        return results
+
+    if not places:
+        return list(map(zero_of, of_some()))
+    moved: list[Any] = jax.jvp(of_some, [primals[i] for i in places], [tangents[i] for i in places])[1]
+    return moved
+
+
+def _computed(equation: Any, operands: list[Moving]) -> list[Moving]:
+    if equation.primitive.name == "pullback_output":
+        return operands[: equation.params["counts"][0]]
+    program, consts = linearity.rule_program(equation)
+    return _run(program, [*((const, False) for const in consts), *operands])

@@ -1,0 +1,21 @@
+"""What Keras must know to load a `.keras` file: the layer of a rule, losses, overridden models, replacements.
+
+A replacement is found by its rule.
+"""
+
+import sys
+
+import keras
+
+from pullback.hosts.keras.model import OverriddenModel
+from pullback.keras.layer import RuleLayer
+from pullback.keras.loss import RuleLoss
+from pullback.rule import Rule
+
+__all__ = ["OverriddenModel", "RuleLayer", "RuleLoss"]
+
+for _name, _module in list(sys.modules.items()):
+    if _name.startswith("pullback.replace."):
+        for _function in list(vars(_module).values()):
+            if isinstance(getattr(_function, "rule", None), Rule):
+                keras.saving.register_keras_serializable(package="pullback")(_function)

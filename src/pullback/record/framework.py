@@ -1,0 +1,61 @@
+"""What the recorder asks of a framework: whose a leaf is, a copy of it, and its rules.
+
+A framework is one file beside this one, with a `FRAMEWORK` in it, by the name of its module. It imports the
+framework only inside functions, which run once the program has.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+
+from pullback.view.native import Listen, Listener, Natives
+
+
+class Framework(ABC):
+    """Copy the tensors of a program where none of its transformations, modes and compilers can see it."""
+
+    natives: Natives
+
+    def listeners(self, listener: Listener) -> dict[str, Listen]:
+        """Say what is done when a module of the framework's is imported."""
+        return self.natives.listeners(listener)
+
+    @abstractmethod
+    def owns(self, leaf: Any) -> bool:
+        """Tell whether a leaf is a tensor of the framework, which may not be imported, or half."""
+
+    @abstractmethod
+    def spec(self, tensor: Any) -> Any:
+        """Take the shape and dtype of a tensor."""
+
+    @abstractmethod
+    def copied(self, value: Any) -> Any:
+        """Give the array of a value; None where there is none, and a copy of what no array can hold."""
+
+    @abstractmethod
+    def thaw(self, array: Any, device: str) -> Any:
+        """Make a tensor of an array again."""
+
+    def carried(self, tensor: Any) -> tuple[Any, list[int]]:
+        """Follow the transformations around a tensor down to its value, and list the batch axes on the way.
+
+        Gives None while a compiler traces: there is no value yet.
+        """
+        return tensor, []
+
+    def device(self, tensor: Any) -> str:
+        """Name the place that a tensor must be put to again; nothing where it is found without."""
+        return ""
+
+    def freeze(self, tensor: Any) -> Any:
+        """Copy a tensor, or the one that transformations wrap; else take shape and dtype."""
+        value, axes = self.carried(tensor)
+        frozen = None if value is None else self.copied(value)
+        if not isinstance(frozen, np.ndarray):
+            return self.spec(tensor) if frozen is None or axes else frozen
+        for axis in reversed(axes):
+            frozen = np.take(frozen, 0, axis)
+        return np.array(frozen)

@@ -1,0 +1,71 @@
+"""PyTorch as the recorder sees it."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from typing import Any
+
+import numpy as np
+
+from pullback.record.framework import Framework
+from pullback.record.sample import Spec
+from pullback.view.native import Listen, Listener
+from pullback.view.torch import native
+
+
+class Torch(Framework):
+    """Copy tensors, and those that `torch.func` wraps."""
+
+    natives = native
+
+    def listeners(self, listener: Listener) -> dict[str, Listen]:
+        return {**super().listeners(listener), "torch._dynamo.trace_rules": _skipped}
+
+    def owns(self, leaf: Any) -> bool:
+        torch = sys.modules.get("torch")
+        return torch is not None and hasattr(torch, "Tensor") and isinstance(leaf, torch.Tensor)
+
+    def spec(self, tensor: Any) -> Spec:
+        # An `int()` of a length that is not settled yet would settle it for the program.
+        shape = tuple(n if type(n) is int else None for n in tensor.shape)
+        return Spec(shape, str(tensor.dtype).removeprefix("torch."))
+
+    def carried(self, tensor: Any) -> tuple[Any, list[int]]:
+        from pullback.hosts.torch import private
+
+        tensor, axes = private.peeled(tensor)
+        return (None, []) if private.is_hollow(tensor) else (tensor, axes)
+
+    def copied(self, value: Any) -> Any:
+        import torch
+
+        from pullback.hosts.torch import private
+        from pullback.view.torch import leaves
+
+        with private.aside():
+            plain = value.detach()
+            if plain.layout != torch.strided or plain.is_quantized or plain.is_nested:
+                return plain.clone()
+            array = leaves.viewed(plain.resolve_conj().resolve_neg().to("cpu"))
+            return plain.clone() if array is None else array
+
+    def device(self, tensor: Any) -> str:
+        return "" if tensor.is_meta else str(tensor.device)
+
+    def thaw(self, array: Any, device: str) -> Any:
+        import torch
+
+        from pullback.view.torch import leaves
+
+        return leaves.tensor_of(np.array(array)).to(device or torch.get_default_device())
+
+
+def _skipped(module: Any) -> contextlib.AbstractContextManager[None]:
+    """Keep the compiler from reading the recorder itself, when a program compiles what calls it."""
+    for name in ("pullback.record", native.__name__):
+        module.add(name)
+    return contextlib.nullcontext()
+
+
+FRAMEWORK = Torch()

@@ -1,0 +1,230 @@
+"""JAX's own rules.
+
+`jax.custom_vjp` and `jax.custom_jvp` are classes, and `jax.custom_gradient` and Equinox's makers are made of
+them. Whichever way one was imported, a call of it binds its keywords first, with a function that is listened
+to: we are back before the user's code runs, so no line of ours stands in its tracebacks. Nothing that listens
+runs an operation of JAX: one would become part of the program that is being traced.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import inspect
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from pullback import tree
+from pullback.hosts.base import Met
+from pullback.patched import patched
+from pullback.rule import reach
+from pullback.view.native import ByHand, Listen, Listener, Native, collecting, is_bypassed
+
+MODULE = "jax._src.custom_derivatives"
+NEWER = "jax._src.hijax"  # what `jax.custom_vjp` becomes under the option `jax_custom_vjp3`
+KINDS = {"custom_vjp": "jax.custom_vjp", "custom_vjp3": "jax.custom_vjp", "custom_jvp": "jax.custom_jvp"}
+# Functions through which other makers hold the user's function, by module and name: the cell, and the maker.
+WRAPPERS = {
+    (MODULE, "custom_gradient.<locals>.wrapped_fun"): ("fun", "jax.custom_gradient"),
+    ("equinox._ad", "filter_custom_jvp.__init__.<locals>.fn_wrapper"): ("fn", "equinox.filter_custom_jvp"),
+    ("equinox._ad", "filter_custom_vjp._defvjp.<locals>.fn_wrapped"): ("self", "equinox.filter_custom_vjp"),
+}
+
+
+class CustomRule(Native):
+    """A `custom_vjp` or `custom_jvp`; `called` is what is called in its place, such as a jitted one."""
+
+    framework = "jax"
+
+    def __init__(self, rule: Any, called: Any = None) -> None:
+        self.rule = rule
+        self.called = rule if called is None else called
+        newer = type(rule).__name__ == "custom_vjp3"
+        self.body = user = rule.f if newer else rule.fun
+        self.nondiff = sorted(rule.static_argnums) if newer else list(rule.nondiff_argnums)
+        self.symbolic_zeros = bool(rule.symz if newer else getattr(rule, "symbolic_zeros", False))
+        self.kind = KINDS[type(rule).__name__]
+        place = (getattr(user, "__module__", ""), getattr(user, "__qualname__", ""))
+        if place in WRAPPERS:
+            name, self.kind = WRAPPERS[place]
+            user = dict(zip(user.__code__.co_freevars, user.__closure__ or ()))[name].cell_contents
+            user = user.fn if name == "self" else user
+        if self.kind == "equinox.filter_custom_vjp":
+            self.fixed = (0, 1, 3, 4)  # it differentiates its first argument only, which comes third here
+        super().__init__(user)
+        self.spelled = self.name if self.name.isidentifier() else ""
+
+    def is_jax(self) -> bool:
+        """Tell a rule of JAX itself: it is what its function is, and stays."""
+        parts = (self.user, getattr(self.rule, "bwd", None) or getattr(self.rule, "jvp", None))
+        return all(f"{getattr(part, '__module__', '')}.".startswith(("jax.", "jaxlib.")) for part in parts)
+
+    def kept(self) -> tuple[Any, Any]:
+        return (_unavailable, None) if self._holds_tracers() else (self.called, self.user)
+
+    def _holds_tracers(self) -> bool:
+        jax: Any = sys.modules["jax"]
+        if not hasattr(jax, "tree_util") or not hasattr(jax, "core"):  # half imported: nothing was traced yet
+            return False
+        parts = [self.user, *(getattr(self.rule, name, None) for name in ("fwd", "bwd", "jvp"))]
+        reached = (value for part in parts if part is not None for _, value in reach(inspect.unwrap(part)))
+        return any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree_util.tree_leaves(list(reached)))
+
+    def passed_over(self, args: Sequence[Any], kwargs: dict[str, Any]) -> list[Any]:
+        if not self.nondiff:
+            return []
+        values = inspect.signature(self.body).bind(*args, **kwargs).args
+        return tree.flatten([values[i] for i in self.nondiff if i < len(values)])[0]
+
+    def by_hand(self) -> ByHand | None:
+        if type(self.rule).__name__ == "custom_jvp" or not self.rule.bwd or self.symbolic_zeros:
+            return None
+        return self._pull
+
+    def _pull(self, args: Sequence[Any], kwargs: dict[str, Any], cotangents: Sequence[Any]) -> list[Any]:
+        """Give one cotangent, or None, for each argument."""
+        import jax
+        from jax import numpy as jnp
+
+        from pullback.hosts.jax import HOST
+
+        signature = inspect.signature(self.body)
+        bound = signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        values = bound.args
+        outputs, residuals = self.rule.fwd(*values)
+        leaves, structure = jax.tree_util.tree_flatten(outputs)
+        rest = iter(cotangents)
+        filled = [
+            HOST.conjugate(next(rest))
+            if jnp.issubdtype(jnp.result_type(leaf), jnp.inexact)
+            else np.zeros(jnp.shape(leaf), jax.dtypes.float0)
+            for leaf in leaves
+        ]
+        fixed = [values[i] for i in self.nondiff]
+        given = self.rule.bwd(*fixed, residuals, jax.tree_util.tree_unflatten(structure, filled))
+        moving = [i for i in range(len(values)) if i not in self.nondiff]
+        if not isinstance(given, (tuple, list)) or len(given) != len(moving):
+            raise ValueError("the cotangents cannot be matched to the inputs")
+        by_place = dict(zip(moving, jax.tree_util.tree_map(HOST.conjugate, list(given))))
+        return [by_place.get(place) for place in range(len(values))]
+
+    def numbered(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Make arrays of the Python numbers that JAX would differentiate."""
+        import jax
+
+        dtypes = {kind: jax.dtypes.canonicalize_dtype(kind) for kind in (float, complex)}
+
+        def number(leaf: Any) -> Any:
+            return np.asarray(leaf, dtypes[type(leaf)]) if type(leaf) in dtypes else leaf
+
+        return tuple(
+            a if i in self.nondiff else jax.tree_util.tree_map(number, a) for i, a in enumerate(args)
+        )
+
+
+def _unavailable(*args: Any, **kwargs: Any) -> Any:
+    """Stand for a rule that cannot be run again, and must not be kept: JAX would call that a leak."""
+    raise RuntimeError("it closes over a value that was there only while JAX traced it")
+
+
+# ── recognising ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+def found(value: Any) -> CustomRule | None:
+    """Recognise a rule that stands in a module."""
+    is_rule = type(value).__name__ in KINDS and type(value).__module__ in (MODULE, NEWER)
+    return CustomRule(value) if is_rule and "jax" in sys.modules else None
+
+
+def named(value: Any) -> CustomRule | None:
+    """Recognise a rule, behind `jax.jit` too."""
+    rule = value
+    while type(rule).__name__ == "PjitFunction":
+        rule = rule.__wrapped__
+    return None if found(rule) is None else CustomRule(rule, value)
+
+
+def written(function: Any) -> Any:
+    """Give what the user wrote: Equinox holds it, or a rule of JAX's that was made of it."""
+    known = named(function)
+    if known is None and type(function).__module__.startswith("equinox."):
+        function = getattr(function, "fn", function)
+        known = found(function)
+    return function if known is None else known.user
+
+
+# ── bypassing ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@contextlib.contextmanager
+def bypassed() -> Iterator[list[Met]]:
+    """Run rules as their plain bodies, however deep in a function they are.
+
+    Nothing is compiled meanwhile: a function that was traced with its rules has them in its trace, and one
+    traced without them must not be kept.
+    """
+    import jax
+
+    from pullback.hosts.jax import HOST
+
+    def plain(call: Callable[..., Any]) -> Callable[..., Any]:
+        def body_only(self: Any, *args: Any, **kwargs: Any) -> Any:
+            native = CustomRule(self)
+            if native.is_jax() or not is_bypassed(native.name):
+                return call(self, *args, **kwargs)
+            return native.body(*args, **kwargs)
+
+        return body_only
+
+    with collecting(HOST) as met, jax.disable_jit(), contextlib.ExitStack() as stack:
+        for name in (MODULE, NEWER):
+            for kind in _kinds_in(sys.modules.get(name)):
+                stack.enter_context(patched(kind, __call__=plain(kind.__call__)))
+        yield met
+
+
+def _kinds_in(module: Any) -> list[Any]:
+    """List the classes of rules that a module of JAX's defines."""
+    kinds = (getattr(module, name, None) for name in KINDS)
+    return [kind for kind in kinds if kind is not None and kind.__module__ == module.__name__]
+
+
+# ── listening ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def listeners(listener: Listener) -> dict[str, Listen]:
+    """Say how to listen, by module."""
+    return dict.fromkeys((MODULE, NEWER), lambda module: _listening(module, listener))
+
+
+@contextlib.contextmanager
+def _listening(module: Any, listener: Listener) -> Iterator[None]:
+    kinds = _kinds_in(module)
+    resolve = module.resolve_kwargs
+
+    @functools.wraps(resolve)
+    def resolve_kwargs(fun: Any, args: Any, kwargs: Any) -> Any:
+        caller = sys._getframe(1)
+        rule = caller.f_locals.get("self") if caller.f_code.co_name == "__call__" else None
+        given = resolve(fun, args, kwargs)
+        if type(rule) in kinds:
+            listener.called(lambda: CustomRule(rule), lambda: (CustomRule(rule).numbered(given), {}))
+        return given
+
+    def telling(init: Callable[..., None]) -> Callable[..., None]:
+        @functools.wraps(init)
+        def made(self: Any, *args: Any, **kwargs: Any) -> None:
+            init(self, *args, **kwargs)
+            listener.made(lambda: CustomRule(self))
+
+        return made
+
+    with contextlib.ExitStack() as stack:
+        for kind in kinds:
+            stack.enter_context(patched(kind, __init__=telling(kind.__init__)))
+        stack.enter_context(patched(module, resolve_kwargs=resolve_kwargs))
+        yield

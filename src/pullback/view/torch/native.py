@@ -1,0 +1,338 @@
+"""PyTorch's own rules: subclasses of `torch.autograd.Function`, and operators of `torch.library`.
+
+A Function runs through the one `Function.apply`, which asks a question before anything else: that question is
+listened to, and `apply` stays as it is, for pickle, for the compiler and in tracebacks. An operator runs
+through the kernel made for its backward, and `torch.compile` reads a Function with one method of its own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import inspect
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+from pullback.hosts.base import Met
+from pullback.patched import patched
+from pullback.view.definition import place_of
+from pullback.view.native import ByHand, Given, Listen, Listener, Native, collecting, is_bypassed
+
+FUNCTIONS = "torch.autograd.function"
+OPERATORS = "torch._library.autograd"
+DEFINITIONS = "torch._library.custom_ops"
+COMPILER = "torch._dynamo.variables.misc"
+KERAS = "keras.src.backend.torch.core"
+
+
+class Context:
+    """Stand for the `ctx` of a function that is run by hand."""
+
+    materialize_grads = True
+
+    def __init__(self, needs_input_grad: Iterable[bool]) -> None:
+        self.needs_input_grad = tuple(needs_input_grad)
+        self.saved_tensors: tuple[Any, ...] = ()
+
+    def save_for_backward(self, *tensors: Any) -> None:
+        self.saved_tensors = tensors
+
+    save_for_forward = save_for_backward
+
+    def mark_dirty(self, *tensors: Any) -> None:
+        """Take note of nothing: what is recorded is the operation itself."""
+
+    mark_non_differentiable = mark_dirty
+
+    def set_materialize_grads(self, value: bool) -> None:
+        self.materialize_grads = value
+
+
+class TorchRule(Native):
+    """A rule of PyTorch's that has a backward."""
+
+    framework = "torch"
+    forward: Callable[..., Any]  # (context, args, kwargs) ↦ outputs
+    backward: Callable[..., Any]  # (context, *cotangents) ↦ cotangents
+
+    def by_hand(self) -> ByHand | None:
+        return self._pull
+
+    def _pull(self, args: Sequence[Any], kwargs: dict[str, Any], cotangents: Sequence[Any]) -> Any:
+        import torch
+
+        from pullback.hosts.torch import HOST
+
+        rest = iter(cotangents)
+
+        def cotangent(output: Any) -> Any:
+            if not isinstance(output, torch.Tensor):
+                return None
+            return next(rest) if HOST.differentiable(output) else torch.zeros_like(output)
+
+        if self.signature is not None:
+            bound = self.signature.bind(*args, **kwargs)
+            args, kwargs = bound.args, bound.kwargs
+        with torch.no_grad():
+            context = Context(isinstance(x, torch.Tensor) for x in args)
+            outputs = self.forward(context, args, kwargs)
+            every = outputs if isinstance(outputs, (tuple, list)) else [outputs]
+            return self.backward(context, *map(cotangent, every))
+
+
+class AutogradFunction(TorchRule):
+    """A subclass of `torch.autograd.Function`: what is called is its `apply`."""
+
+    kind = "torch.autograd.Function"
+
+    def __init__(self, function: Any) -> None:
+        super().__init__(function)
+        # Two classes may share a forward and differ in their backward.
+        codes = (getattr(getattr(function, name), "__code__", None) for name in ("forward", "backward"))
+        self.key = (function.__qualname__, *codes)
+        self.place, self.signature = _shown(function)
+        self.spelled = f"{self.name}.apply"
+        self.backward = function.backward
+
+    def kept(self) -> tuple[Any, Any]:
+        return self.user.apply, self.user
+
+    def forward(self, context: Context, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        if not _has_setup(self.user):
+            return self.user.forward(context, *args, **kwargs)
+        outputs = self.user.forward(*args, **kwargs)
+        self.user.setup_context(context, tuple(args), outputs)
+        return outputs
+
+
+class Operator(TorchRule):
+    """An operator of `torch.library`; `info` holds the functions that it was made of."""
+
+    kind = "torch.library"
+
+    def __init__(self, operator: Any, info: Any) -> None:
+        super().__init__(getattr(info, "_init_fn", None) or info._backward_fn)
+        self.operator, self.info, self.backward = operator, info, info._backward_fn
+        self.signature = inspect.signature(self.user) if self.user is not info._backward_fn else None
+        self.name = str(getattr(operator, "_opoverload", operator)._schema.name)
+
+    def kept(self) -> tuple[Any, Any]:
+        return self.operator, self.user
+
+    def forward(self, context: Context, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        outputs = self.info._init_fn(*args, **kwargs)
+        if self.info._setup_context_fn is not None:
+            self.info._setup_context_fn(ctx=context, inputs=tuple(args), output=outputs)
+        return outputs
+
+
+class KerasRule(Native):
+    """A function under `keras.ops.custom_gradient`, which one Function of Keras' is handed."""
+
+    framework = "torch"
+    kind = "keras.ops.custom_gradient"
+
+    def kept(self) -> tuple[Any, Any]:
+        return sys.modules[KERAS].custom_gradient(self.user), self.user
+
+
+def _has_setup(function: Any) -> bool:
+    """Tell whether a Function has its own `setup_context`, and a `forward` without `ctx`."""
+    return function.setup_context is not sys.modules["torch"].autograd.Function.setup_context
+
+
+@functools.lru_cache(maxsize=1024)
+def _shown(function: Any) -> tuple[tuple[str, int], inspect.Signature | None]:
+    """Find the line of a Function's class, or that of its forward, and the arguments of its `apply`."""
+    path, line = place_of(function.forward)
+    with contextlib.suppress(OSError, TypeError):
+        line = function.__dict__.get("__firstlineno__") or inspect.getsourcelines(function)[1]  # Python 3.13
+        path = os.path.abspath(inspect.getsourcefile(function) or path)
+    try:
+        whole = inspect.signature(function.forward)
+    except (TypeError, ValueError):
+        return (path, line), None
+    parameters = list(whole.parameters.values())[0 if _has_setup(function) else 1 :]
+    return (path, line), whole.replace(parameters=parameters)
+
+
+# ── recognising ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+def found(value: Any) -> TorchRule | None:
+    """Recognise a rule that stands in a module."""
+    torch = sys.modules.get("torch")
+    if torch is None or not hasattr(torch, "autograd"):
+        return None
+    if isinstance(value, type):
+        return AutogradFunction(value) if _is_rule(value, torch.autograd.Function) else None
+    return Operator(value, value) if _is_operator(value) and value._backward_fn is not None else None
+
+
+def named(value: Any) -> TorchRule | None:
+    """Recognise a Function, its `apply`, or an operator."""
+    owner = getattr(value, "__self__", None)
+    return found(owner if inspect.isclass(owner) and getattr(value, "__name__", "") == "apply" else value)
+
+
+def written(function: Any) -> Any:
+    """Give what the user wrote: the class of a Function, the function of an operator."""
+    if _is_operator(function):
+        return function._init_fn
+    known = named(function)
+    return function if known is None else known.user
+
+
+def _is_rule(kind: Any, base: Any) -> bool:
+    """Tell whether a class is a Function with a forward of its own."""
+    return issubclass(kind, base) and kind.forward is not base.forward
+
+
+def _is_operator(value: Any) -> bool:
+    return type(value).__name__ == "CustomOpDef" and type(value).__module__ == DEFINITIONS
+
+
+# ── bypassing ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@contextlib.contextmanager
+def bypassed() -> Iterator[list[Met]]:
+    """Run a Function's `forward` with autograd recording, and an operator as the function it was made of.
+
+    Nothing is compiled meanwhile: what was compiled with its rules has them, and what is compiled without
+    them must not be kept.
+    """
+    import torch
+
+    from pullback.hosts.torch import HOST
+    from pullback.hosts.torch.private import CustomOpDef
+
+    # `MyFunction.apply` may be kept in a variable: it is this class, below it, that is asked in every call.
+    single: Any = torch.autograd.Function.__mro__[1]
+    call = CustomOpDef.__call__
+
+    def apply(cls: Any, *args: Any, **kwargs: Any) -> Any:
+        native = AutogradFunction(cls)
+        is_user = cls.__module__.partition(".")[0] not in ("torch", "pullback")  # those stay what they are
+        if not is_user or not is_bypassed(native.name):
+            return super(single, cls).apply(*args, **kwargs)
+        context = Context(isinstance(x, torch.Tensor) and x.requires_grad for x in args)
+        return native.forward(context, args, kwargs)
+
+    def body_only(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if self._backward_fn is None or not is_bypassed(self._name):
+            return call(self, *args, **kwargs)
+        return self._init_fn(*args, **kwargs)
+
+    with (
+        collecting(HOST) as met,
+        torch.compiler.set_stance("force_eager"),
+        patched(single, apply=classmethod(apply)),
+        patched(CustomOpDef, __call__=body_only),
+    ):
+        yield met
+
+
+# ── listening ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def listeners(listener: Listener) -> dict[str, Listen]:
+    """Say how to listen, by module."""
+    ways = {FUNCTIONS: _functions, OPERATORS: _operators, DEFINITIONS: _definitions, COMPILER: _compiler}
+    return {name: functools.partial(way, listener) for name, way in ways.items()}
+
+
+def _told(listener: Listener, kind: Any, given: Callable[[], Given]) -> None:
+    """Tell of a call of a Function; that of Keras is handed the function that a user wrote."""
+    if kind.__module__ != KERAS:
+        listener.called(lambda: AutogradFunction(kind), given)
+        return
+
+    def rest() -> Given:
+        args, kwargs = given()
+        return args[1:], kwargs
+
+    listener.called(lambda: KerasRule(given()[0][0]), rest)
+
+
+@contextlib.contextmanager
+def _functions(listener: Listener, module: Any) -> Iterator[None]:
+    code = module.Function.__dict__["apply"].__func__.__code__
+    ask = module._is_setup_context_defined
+    init = module.FunctionMeta.__init__
+
+    @functools.wraps(ask)
+    def asked(setup_context: Any) -> Any:
+        caller = sys._getframe(1)
+        if caller.f_code is code:
+            here = caller.f_locals
+            _told(listener, here["cls"], lambda: (here["args"], here["kwargs"]))
+        return ask(setup_context)
+
+    @functools.wraps(init)
+    def made(cls: Any, *args: Any, **kwargs: Any) -> None:
+        init(cls, *args, **kwargs)
+        if _is_rule(cls, module.Function):
+            listener.made(lambda: AutogradFunction(cls))
+
+    with patched(module, _is_setup_context_defined=asked), patched(module.FunctionMeta, __init__=made):
+        yield
+
+
+def _operators(listener: Listener, module: Any) -> contextlib.AbstractContextManager[None]:
+    make = module.make_autograd_impl
+
+    @functools.wraps(make)
+    def listening(op: Any, info: Any) -> Any:
+        kernel = make(op, info)
+        operator = info if hasattr(info, "_opoverload") else op
+
+        @functools.wraps(kernel)
+        def run(keyset: Any, *args: Any, **kwargs: Any) -> Any:
+            if info._backward_fn is not None:
+                listener.called(lambda: Operator(operator, info), lambda: (args, kwargs))
+            return kernel(keyset, *args, **kwargs)
+
+        if operator is op:  # a definition by name: its backward is there already
+            listener.made(lambda: Operator(op, info))
+        return run
+
+    return patched(module, make_autograd_impl=listening)
+
+
+def _definitions(listener: Listener, module: Any) -> contextlib.AbstractContextManager[None]:
+    register = module.CustomOpDef.register_autograd
+
+    @functools.wraps(register)
+    def registered(self: Any, *args: Any, **kwargs: Any) -> None:
+        register(self, *args, **kwargs)
+        listener.made(lambda: Operator(self, self))
+
+    return patched(module.CustomOpDef, register_autograd=registered)
+
+
+def _compiler(listener: Listener, module: Any) -> contextlib.AbstractContextManager[None]:
+    variable = getattr(module, "AutogradFunctionVariable", None)
+    if variable is None:
+        return contextlib.nullcontext()
+    call = variable.call_apply
+
+    @functools.wraps(call)
+    def call_apply(self: Any, tx: Any, args: Any, kwargs: Any) -> Any:
+        result = call(self, tx, args, kwargs)
+        _told(listener, self.fn_cls, functools.partial(_read, args, kwargs))
+        return result
+
+    return patched(variable, call_apply=call_apply)
+
+
+def _read(args: Any, kwargs: Any) -> Given:
+    """Give what the compiler knows of arguments: hollow tensors, and constants."""
+
+    def known(tracked: Any) -> Any:
+        hollow = tracked.is_tensor()
+        return tracked.as_proxy().node.meta["example_value"] if hollow else tracked.as_python_constant()
+
+    return tuple(map(known, args)), {name: known(value) for name, value in kwargs.items()}
