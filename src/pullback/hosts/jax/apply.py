@@ -171,6 +171,4 @@ class _Frozen(Program):
         consts = list(self.consts)
         for i, operand in zip(self.captured, operands[self.inputs :]):
             consts[i] = operand
-        given = map(operands.__getitem__, self.unknown)
-        results: list[Any] = eval_jaxpr(self.jaxpr, (), *consts, *given)
-        return results
+        return list(eval_jaxpr(self.jaxpr, (), *consts, *[operands[i] for i in self.unknown]))

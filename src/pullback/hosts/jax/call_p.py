@@ -51,8 +51,7 @@ class Program:
         """Run what was traced; the user's code if nothing was."""
         if self.traced is None:
             return list(self.evaluate(operands))
-        results: list[Any] = eval_jaxpr(self.traced.jaxpr, (), *self.traced.consts, *operands)
-        return results
+        return list(eval_jaxpr(self.traced.jaxpr, (), *self.traced.consts, *operands))
 
 
 @call_p.def_impl
@@ -88,8 +87,7 @@ class _Batch(Program):
     axes: list[int | None]
 
     def evaluate(self, operands: Sequence[Any]) -> list[Any]:
-        outputs: list[Any] = over_axis(self.axis, self.one, [self.axes])(list(operands))
-        return outputs
+        return list(over_axis(self.axis, self.one, [self.axes])(list(operands)))
 
     def differentiate(self, primals: list[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
         given = [front(self.axis, t, place) if moves(t) else None for t, place in zip(tangents, self.axes)]

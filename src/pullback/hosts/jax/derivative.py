@@ -69,9 +69,7 @@ class _BatchedPull:
     axes: list[int | None]
 
     def __call__(self, residuals: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
-        each = over_axis(self.axis, self.pull, [self.axes, 0])
-        results: list[Any] = each(list(residuals), list(cotangents))
-        return results
+        return list(over_axis(self.axis, self.pull, [self.axes, 0])(list(residuals), list(cotangents)))
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -82,9 +80,7 @@ class _BatchedPush:
 
     def __call__(self, batched: Derivative, residuals: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:
         one = dataclasses.replace(self.one, moving=batched.moving, count=batched.count)
-        each = over_axis(self.axis, one.jvp, [self.axes, 0])
-        results: list[Any] = each(list(residuals), list(tangents))
-        return results
+        return list(over_axis(self.axis, one.jvp, [self.axes, 0])(list(residuals), list(tangents)))
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

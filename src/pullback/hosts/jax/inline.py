@@ -11,14 +11,13 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
-import jax
 from jax.core import Tracer
 from jax.extend.core import Literal
 from jax.interpreters import ad
 
 from pullback.hosts.jax import kinds, linearity
 from pullback.hosts.jax.call_p import Program, call_p
-from pullback.hosts.jax.linear_p import moves, zero_of
+from pullback.hosts.jax.linear_p import along, moves, zero_of
 from pullback.hosts.jax.override import bind
 
 Moving = tuple[Any, bool]  # a value, and whether it moves with the arguments
@@ -93,29 +92,17 @@ class _InlineRule(Program):
         return bind(self.equation, operands)
 
     def differentiate(self, primals: list[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-        moved = [i for i, tangent in enumerate(tangents) if moves(tangent)]
-        linear = _along(self._computed, primals, tangents, [i for i in moved if self.moving[i]])
-        others = _along(self.evaluate, primals, tangents, [i for i in moved if not self.moving[i]])
-        return self.evaluate(primals), list(map(ad.add_tangents, linear, others))
+        outputs = self.evaluate(primals)
+        results = list(map(zero_of, outputs))
+        for run, moving in ((self._computed, True), (self.evaluate, False)):
+            places = [i for i, t in enumerate(tangents) if moves(t) and self.moving[i] is moving]
+            if places:
+                moved = along(run, primals, places, [tangents[i] for i in places])
+                results = list(map(ad.add_tangents, results, moved))
+        return outputs, results
 
     def _computed(self, operands: Sequence[Any]) -> list[Any]:
         return [value for value, _ in _computed(self.equation, list(zip(operands, self.moving)))]
-
-
-def _along(run: Any, primals: Sequence[Any], tangents: Sequence[Any], places: Sequence[int]) -> list[Any]:
-    """Differentiate a function of all operands along some of them."""
-
-    def of_some(*given: Any) -> list[Any]:
-        full = list(primals)
-        for i, value in zip(places, given):
-            full[i] = value
-        results: list[Any] = run(full)
-        return results
-
-    if not places:
-        return list(map(zero_of, of_some()))
-    moved: list[Any] = jax.jvp(of_some, [primals[i] for i in places], [tangents[i] for i in places])[1]
-    return moved
 
 
 def _computed(equation: Any, operands: list[Moving]) -> list[Moving]:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -61,8 +61,7 @@ def bind_linear(derivative: Derivative, residuals: Sequence[Any], tangents: Sequ
     """Bind `linear_p`: one tangent, or a zero, per input."""
     moving = [i for i, tangent in enumerate(tangents) if moves(tangent)]
     bound = dataclasses.replace(derivative, moving=tuple(moving), count=len(residuals))
-    moved: list[Any] = linear_p.bind(*residuals, *map(tangents.__getitem__, moving), derivative=bound)
-    return moved
+    return list(linear_p.bind(*residuals, *[tangents[i] for i in moving], derivative=bound))
 
 
 def bind_outputs(
@@ -70,8 +69,7 @@ def bind_outputs(
 ) -> list[Any]:
     """Bind `output_p`: give the outputs of a run as results of its rule."""
     counts = len(outputs), len(residuals)
-    bound: list[Any] = output_p.bind(*outputs, *residuals, *inputs, derivative=derivative, counts=counts)
-    return bound
+    return list(output_p.bind(*outputs, *residuals, *inputs, derivative=derivative, counts=counts))
 
 
 def zero_of(value: Any) -> Any:
@@ -82,6 +80,23 @@ def zero_of(value: Any) -> Any:
 def moves(tangent: Any) -> bool:
     """Tell whether something is a tangent of a floating or complex value, and not a zero."""
     return type(tangent) is not ad.Zero and getattr(tangent, "dtype", None) != jax.dtypes.float0
+
+
+def along(
+    run: Callable[[list[Any]], list[Any]],
+    values: Sequence[Any],
+    places: Sequence[int],
+    changes: Sequence[Any],
+) -> list[Any]:
+    """Differentiate a function of a list of arrays along changes of some of them."""
+
+    def of_some(*given: Any) -> list[Any]:
+        full = list(values)
+        for i, value in zip(places, given):
+            full[i] = value
+        return run(full)
+
+    return list(jax.jvp(of_some, [values[i] for i in places], list(changes))[1])
 
 
 # ── linear_p ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -119,14 +134,10 @@ def _linear_transpose(cotangents: Sequence[Any], *operands: Any, derivative: Der
 
 def _forbid(operation: Operation | Named, results: list[Any], sources: Sequence[Any]) -> list[Any]:
     """Make a derivative of these results an error, also where the body cut them off from their sources."""
-    given = [i for i, result in enumerate(results) if result is not None]
-    guarded = [results[i] for i in given]
-    types = [jax.typeof(result).to_tangent_aval() for result in guarded]
-    refusal = _last_order(operation, types)
-    forbidden = list(results)
-    for i, result in zip(given, bind_outputs(refusal, guarded, (), [*guarded, *sources])):
-        forbidden[i] = result
-    return forbidden
+    given = [result for result in results if result is not None]
+    refusal = _last_order(operation, [jax.typeof(result).to_tangent_aval() for result in given])
+    bound = iter(bind_outputs(refusal, given, (), [*given, *sources]))
+    return [None if result is None else next(bound) for result in results]
 
 
 def _last_order(operation: Operation | Named, types: Sequence[Any]) -> Derivative:
@@ -146,50 +157,38 @@ def _linear_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, derivative: 
     if moving:
         changes = [tangents[i] for i in moving]
         if derivative.operation.order == 1:
-            last = _last_order(derivative.operation, derivative.outputs)
-            moved = bind_linear(last, (), changes)
+            moved = bind_linear(_last_order(derivative.operation, derivative.outputs), (), changes)
         else:
-            moved = _along(derivative, primals[:count], moving, changes, primals[count:])
+            moved = _change(derivative, moving, [*primals[:count], *changes], primals[count:])
         results = list(map(ad.add_tangents, results, moved))
     return outputs, results
 
 
-def _along(
-    derivative: Derivative,
-    residuals: Sequence[Any],
-    moving: list[int],
-    changes: Sequence[Any],
-    tangents: Sequence[Any],
+def _change(
+    derivative: Derivative, moving: list[int], residuals: list[Any], tangents: Sequence[Any]
 ) -> list[Any]:
-    """Differentiate what is pushed along a change of the residuals.
+    """Differentiate what is pushed along a change of some residuals, which stands behind all of them.
 
     That of a transpose is the transpose of the pullback's own, which knows a second order that was given.
     """
     if not derivative.transposes:
-        return _Along(derivative.jvp, moving, len(residuals))([*residuals, *changes], tangents)
+        return _Along(derivative.jvp, moving, derivative.count)(residuals, tangents)
     # The change is handed on as a residual: while the map is judged, numbers stand for it.
-    pull = _Along(derivative.pull, moving, len(residuals))
-    return dataclasses.replace(derivative, pull=pull).jvp([*residuals, *changes], tangents)
+    pull = _Along(derivative.pull, moving, derivative.count)
+    return dataclasses.replace(derivative, pull=pull).jvp(residuals, tangents)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class _Along:
-    """How what a map gives changes with some of its residuals; their changes stand behind the residuals."""
+    """How what a map gives changes with some of its residuals."""
 
     move: Move
     moving: list[int]
     count: int
 
     def __call__(self, residuals: Sequence[Any], given: Sequence[Any]) -> list[Any]:
-        def run(*moved: Any) -> list[Any]:
-            full = list(residuals[: self.count])
-            for i, residual in zip(self.moving, moved):
-                full[i] = residual
-            return self.move(full, given)
-
-        changes = list(residuals[self.count :])
-        moved: list[Any] = jax.jvp(run, [residuals[i] for i in self.moving], changes)[1]
-        return moved
+        before, changes = residuals[: self.count], residuals[self.count :]
+        return along(lambda full: self.move(full, given), before, self.moving, changes)
 
 
 def _linear_batch(axis: Any, operands: Any, places: Any, *, derivative: Derivative) -> Any:
@@ -215,10 +214,6 @@ mlir.register_lowering(linear_p, mlir.lower_fun(_linear_impl, multiple_results=T
 
 def _output_impl(*operands: Any, derivative: Derivative, counts: tuple[int, int]) -> list[Any]:
     return list(operands[: counts[0]])
-
-
-def _output_lowering(_: Any, *operands: Any, **params: Any) -> list[Any]:
-    return _output_impl(*operands, **params)
 
 
 def _split(values: Sequence[Any], counts: tuple[int, int]) -> tuple[Any, Any, Any]:
@@ -250,4 +245,4 @@ output_p.def_impl(_output_impl)
 output_p.def_abstract_eval(_output_impl)
 ad.primitive_jvps[output_p] = _output_jvp
 batching.fancy_primitive_batchers[output_p] = _output_batch
-mlir.register_lowering(output_p, _output_lowering)
+mlir.register_lowering(output_p, lambda _, *operands, **params: _output_impl(*operands, **params))

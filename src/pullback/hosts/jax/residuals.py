@@ -42,17 +42,10 @@ def eager(
     kept = list(tensors) if pushes or operation.order == 1 else []
     if pushes and getattr(operation, "pushes_output", False):
         kept += outputs
-    derivative = Derivative(
-        operation,
-        _Pull(operation, tensors, pull, len(outputs), floating),
-        functools.partial(forward.pushforward, operation) if pushes else forward.transpose,
-        tuple(types),
-        tuple(floating),
-        len(tensors),
-        len(kept),
-        transposes=not pushes,
-    )
-    return kept, derivative
+    move = _Pull(operation, tensors, pull, len(outputs), floating)
+    push = functools.partial(forward.pushforward, operation) if pushes else forward.transpose
+    of_outputs, counts = (tuple(types), tuple(floating)), (len(tensors), len(kept))
+    return kept, Derivative(operation, move, push, *of_outputs, *counts, transposes=not pushes)
 
 
 def traced(
@@ -169,5 +162,4 @@ class _TracedPush:
     ) -> list[Any]:
         moved = dict(zip(derivative.moving, tangents))
         full = [moved[i] if i in moved else varying.zeros(kind) for i, kind in zip(self.moving, self.types)]
-        results: list[Any] = eval_jaxpr(self.jaxpr, (), *residuals[self.taken], *full)
-        return results
+        return list(eval_jaxpr(self.jaxpr, (), *residuals[self.taken], *full))
