@@ -17,7 +17,7 @@ import torch
 from side_by_side import judge
 
 import pullback as pb
-import pullback.check
+import pullback.checker
 
 
 @pb.custom_gradient

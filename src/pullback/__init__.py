@@ -26,8 +26,8 @@ from pullback.rule import Intent, Rule
 
 if _CHECKING_TYPES:
     from pullback import testing
-    from pullback.check.check import check
-    from pullback.external.wrap import external
+    from pullback.checker.check import check
+    from pullback.wrapping.wrap import external
 
 __version__ = "0.1.0"
 
@@ -63,14 +63,21 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> _Any:
-    # What not every program needs is imported when asked for. `check` and `external` are
-    # packages that can be called.
-    if name in ("check", "external", "testing"):
-        import importlib
+# What not every program needs is imported when it is asked for.
+_LATER = {
+    "check": "pullback.checker.check",
+    "external": "pullback.wrapping.wrap",
+    "testing": "pullback.testing",
+}
 
-        return importlib.import_module(f"pullback.{name}")
-    raise AttributeError(f"module 'pullback' has no attribute {name!r}")
+
+def __getattr__(name: str) -> _Any:
+    if name not in _LATER:
+        raise AttributeError(f"module 'pullback' has no attribute {name!r}")
+    import importlib
+
+    module = importlib.import_module(_LATER[name])
+    return module if name == "testing" else getattr(module, name)
 
 
 def __dir__() -> list[str]:

@@ -82,7 +82,7 @@ def command() -> Any:
         A script runs in a child process, and every custom gradient it uses is checked at the values it saw.
         What stands after -- goes to the script.
         """
-        from pullback.check.settings import Settings
+        from pullback.checker.settings import Settings
         from pullback.record.job import Options
 
         settings = Settings(seed=secrets.randbelow(2**31) if seed is None else seed, order=order)

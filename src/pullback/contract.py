@@ -15,7 +15,7 @@ from pullback import tree
 from pullback.cotangent import conform, cotangent_names, shown
 from pullback.endings import runs_off
 from pullback.errors import CapturedVariableError, CotangentCountError
-from pullback.hosts import reached
+from pullback.hosts import names
 from pullback.hosts.base import Host
 from pullback.hosts.operation import Cotangents, Tensor
 from pullback.outputs import accepts
@@ -197,7 +197,7 @@ def variable_name(variable: Any, plan: Plan) -> str:
     """Name a captured variable: by its own name, or by that under which the body reaches it."""
     if isinstance(getattr(variable, "name", None), str):
         return str(variable.name)
-    return reached.name_of(plan, variable) or f"a parameter of shape {tuple(variable.shape)}"
+    return names.name_of(plan, variable) or f"a parameter of shape {tuple(variable.shape)}"
 
 
 def require_variables(grad: Callable[..., Any], variables: Sequence[Any], plan: Plan) -> None:

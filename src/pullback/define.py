@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any, overload
 
 from pullback.application import Application
 from pullback.errors import DefinitionError
+from pullback.hosts.dynamo import Opaque, called_whole, is_tracing
 from pullback.hosts.operation import Tensor
-from pullback.hosts.reading import Whole, being_read, read
+from pullback.outputs import LONE
 from pullback.plan import Plan, plan
 from pullback.rule import EXACT, Intent, Rule, at, source_of
 from pullback.typed import DefinedFunction, Definition, F, P, Y, defined
@@ -138,13 +139,13 @@ def function_of(
     """
     # The attributes of a layer or another object that is called are its own affair.
     updated = ("__dict__",) if inspect.isfunction(rule.body) else ()
-    whole = Whole()
+    opaque = Opaque()
 
     @defined
     @functools.wraps(rule.body, updated=updated)
     def function(*args: Any, **kwargs: Any) -> Any:
-        if being_read():
-            return read(whole, args, kwargs)
+        if is_tracing():
+            return called_whole(opaque, args, kwargs)
         for listen in listeners:
             listen(function, args, kwargs)
         made, tensors = plan(function.rule, args, kwargs)
@@ -156,7 +157,7 @@ def function_of(
             return apply(made, tensors)
         application = Application(made)
         values = made.host.apply(application, tensors)
-        return application.outputs.filled(values)
+        return values[0] if application.outputs is LONE else application.outputs.filled(values)
 
     def pushforward(push: F) -> F:
         """Say what forward mode gives: tangents of the tensor arguments, then the arguments ↦ tangents."""
@@ -171,7 +172,7 @@ def function_of(
     function.pushforward = pushforward
     # AutoGraph must not convert this wrapper: the host converts the body itself, when a graph is built.
     vars(function)["autograph_info__"] = {}
-    whole.function = function
+    opaque.function = function
     for made in makers:
         made(function)
     return function

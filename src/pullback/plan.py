@@ -107,7 +107,7 @@ def plan(rule: Rule, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Pla
     if known is not None:
         made, places, statics = known
         tensors = list(values) if places is None else [values[place] for place in places]
-        if made.host.plain(tensors) and (not statics or all(values[i] == static for i, static in statics)):
+        if made.host.ready(tensors) and (not statics or all(values[i] == static for i, static in statics)):
             return made, tensors
     made, tensors = _made(rule, args, kwargs)
     _remember(form, made, args, kwargs)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from pullback.check.check import check
-from pullback.check.finding import Report
+from pullback.checker.check import check
+from pullback.checker.finding import Report
 from pullback.errors import WrongGradientError
 
 

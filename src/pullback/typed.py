@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self, Unpack
 
-    from pullback.external.cache import Cache
+    from pullback.wrapping.cache import Cache
 
     Grad = Callable[..., Any]
     # No pair: a pair that matched twice would lose its signature in mypy.

@@ -15,8 +15,8 @@ from conformance_hosts import HOSTS
 
 import pullback as pb
 from pullback import tree
-from pullback.check.finding import Report
-from pullback.check.probe import probes
+from pullback.checker.finding import Report
+from pullback.checker.probe import probes
 
 PROBES = list(probes())
 FIRST = [name for name in CASES if name.endswith("-0")]

@@ -16,7 +16,7 @@ import warm
 
 import pullback
 from pullback import define, elementwise, errors, replace, rule
-from pullback.external import wrap
+from pullback.wrapping import wrap
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]

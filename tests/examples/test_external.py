@@ -10,7 +10,7 @@ import pytest
 import tensorflow as tf
 import torch
 
-from pullback.check import check
+from pullback.checker import check
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from typing_extensions import assert_type
 
 import pullback as pb
-from pullback.check import Report
-from pullback.external.cache import Cache
+from pullback.checker import Report
+from pullback.wrapping.cache import Cache
 
 Array = NDArray[np.float64]
 Grad = Callable[[Array], Array]

@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 from zoo import definite, normal, positive, probability
 
-from pullback.check import check
+from pullback.checker import check
 
 ELEMENTWISE = [
     "math.abs",

@@ -4,7 +4,7 @@ import native_jax
 import native_torch
 import pytest
 
-from pullback.check import check
+from pullback.checker import check
 
 ZOOS = {"jax": native_jax.zoo, "torch": native_torch.zoo}
 WRONG = [(f"{host}: {name}", e) for host, zoo in ZOOS.items() for name, e in zoo.wrong_ones.items()]

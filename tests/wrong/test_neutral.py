@@ -7,7 +7,7 @@ import tensorflow as tf
 import torch
 
 from pullback import tree
-from pullback.check import check
+from pullback.checker import check
 
 HOSTS = {"TensorFlow": tf.constant, "JAX": jnp.asarray, "PyTorch": torch.as_tensor}
 

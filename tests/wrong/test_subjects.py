@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 from zoo import constant, normal, positive
 
-from pullback.check import check
+from pullback.checker import check
 from pullback.errors import NoTensorError
 from pullback.rule import Intent, Rule
 

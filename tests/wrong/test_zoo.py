@@ -3,7 +3,7 @@
 import pytest
 from zoo import discover
 
-from pullback.check import check
+from pullback.checker import check
 
 WRONG, RIGHT = discover()
 

@@ -16,8 +16,8 @@ import numpy as np
 
 import pullback as pb
 from pullback import hosts
-from pullback.check.capabilities import runs_in
-from pullback.check.finding import Report
+from pullback.checker.capabilities import runs_in
+from pullback.checker.finding import Report
 from pullback.dtypes import COMPUTING
 from pullback.errors import HostError
 from pullback.view import subject_of

@@ -74,7 +74,7 @@ class Facts(ABC):
 
     # Answers that are true as they stand; a host that can tell more, quickly, spares a call the long way.
 
-    def plain(self, values: Sequence[Any]) -> bool:
+    def ready(self, values: Sequence[Any]) -> bool:
         """Tell quickly whether all of these are floating tensors, which need no conversion."""
         return False
 

@@ -21,7 +21,7 @@ from pullback.errors import (
     UnsupportedInputError,
     VectorConditionError,
 )
-from pullback.hosts import reached
+from pullback.hosts import names
 from pullback.hosts.operation import Derived, Operation
 
 _WORDS = {"O": "Python objects", "S": "bytes", "U": "strings", "M": "dates", "m": "times"}
@@ -161,7 +161,7 @@ def captured_tensor(
     `described` stands for one without a name; `cut` is code of the host that cuts it off, {} for the name.
     """
     if not (name or isinstance(operation, Named)):
-        name = reached.name_of(operation, tensor)
+        name = names.name_of(operation, tensor)
     shown = f"`{name}`" if name else described
     error: CapturedTensorError = CapturedTensorError.about(
         operation.where,

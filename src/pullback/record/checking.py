@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from pullback import hosts, tree
-from pullback.check.check import check_subject
-from pullback.check.finding import Finding, Report
-from pullback.check.settings import Settings
+from pullback.checker.check import check_subject
+from pullback.checker.finding import Finding, Report
+from pullback.checker.settings import Settings
 from pullback.example import examples_of
 from pullback.record import frameworks
 from pullback.record.sample import Recorded, Sample

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass
 
-from pullback.check.settings import Settings
+from pullback.checker.settings import Settings
 from pullback.record.target import Target
 
 

@@ -9,8 +9,8 @@ import numpy as np
 from pullback import hosts
 from pullback.define import custom_gradient
 from pullback.example import example
+from pullback.hosts.dynamo import Counter
 from pullback.hosts.operation import Function
-from pullback.hosts.reading import Counter
 from pullback.options import forward_refused
 from pullback.typed import T, carrying
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from pullback.check.finding import Finding, Report
+from pullback.checker.finding import Finding, Report
 
 SCHEMA = 1
 NUMBERS = ("measured", "claimed", "resolution")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 
-from pullback.check.finding import Finding, Report
+from pullback.checker.finding import Finding, Report
 from pullback.report.entry import Entry, Run, worst
 
 HEADINGS = ("rule", "verdict", "claim", "resolution", "oracle", "can do", "where")

@@ -14,23 +14,22 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
-from pullback import contract, outputs, tree
-from pullback.application import Application, RulePullback
+from pullback import tree
 from pullback.dtypes import is_real_or_complex
 from pullback.errors import NoTensorError
 from pullback.hosts import keras as layers
 from pullback.hosts.base import Host, Met
 from pullback.hosts.operation import Tensor
-from pullback.plan import Plan, plan
-from pullback.rule import EXACT, Intent, Rule, signature_of, source_of, written
+from pullback.rule import Rule, source_of, written
+from pullback.view import rules
 from pullback.view.arguments import Arguments, is_array
 from pullback.view.export import survives_export
 from pullback.view.native import Natives
+from pullback.view.rules import How
 from pullback.view.subject import Array, Arrays, Cotangents, Forward, Pullback, Subject
 from pullback.view.words import Words
 
 Function = Callable[..., Any]
-How = Callable[[Function], Function]  # gives the function that is run in the place of the callable itself
 Run = Callable[[Sequence[Any]], list[Tensor]]
 Vjp = Callable[[Sequence[Any], Sequence[Tensor]], Sequence[Any]]
 _COMPLEX = {"float64": "complex128", "float32": "complex64"}  # of entries of a precision
@@ -201,7 +200,7 @@ class Adapter(ABC):
         """Pick the differentiable sources."""
         return [source for source, yes in zip(sources, self.differentiable) if yes]
 
-    def spread(self, found: Sequence[Any], silent: frozenset[int] = frozenset()) -> Cotangents:
+    def along(self, found: Sequence[Any], silent: frozenset[int] = frozenset()) -> Cotangents:
         """Lay what was found for the differentiable sources along all of them, as arrays."""
         rest = iter(found)
         parts = [next(rest) if yes else None for yes in self.differentiable]
@@ -219,7 +218,7 @@ class Adapter(ABC):
     def pullback_of(self, vjp: Vjp) -> Pullback:
         def pullback(inputs: Arrays, cotangents: Arrays) -> Cotangents:
             with self.surroundings():
-                return self.spread(vjp(self.sources(inputs), self.constants(cotangents)), self.silent)
+                return self.along(vjp(self.sources(inputs), self.constants(cotangents)), self.silent)
 
         return pullback
 
@@ -238,7 +237,7 @@ class Adapter(ABC):
                 self.run(), self.sources(inputs), self.constants(cotangents), wanted
             )
             found = tuple(None if g is None else self.array(g) for g in by_cotangent)
-            return self.spread(by_input), found
+            return self.along(by_input), found
 
     def pushforward(self, inputs: Arrays, tangents: Arrays) -> Cotangents:
         with self.surroundings():
@@ -248,7 +247,7 @@ class Adapter(ABC):
 
     def jacobian(self, inputs: Arrays) -> tuple[Cotangents, ...]:
         with self.surroundings():
-            return tuple(map(self.spread, self.rows(self.run(), self.sources(inputs))))
+            return tuple(map(self.along, self.rows(self.run(), self.sources(inputs))))
 
     def astype(self, name: str) -> Subject | None:
         """Give the same subject in another precision; None where it does not run there."""
@@ -262,79 +261,6 @@ class Adapter(ABC):
         except Exception:  # the function may refuse another dtype in any way it likes
             return None
         return other if [o.shape for o in outputs] == [o.shape for o in expected] else None
-
-    # ── rules ────────────────────────────────────────────────────────────────────────────────────────────
-
-    def body(self) -> tuple[How | None, list[Met]]:
-        """Give the way to run every rule as its plain body, and the rules that were met."""
-        rule = self.rule
-        if rule is not None and self.fits(rule):
-            return (lambda _: functools.partial(_body, rule)), [Met(rule.name, rule.intent)]
-        try:
-            with self.surroundings(), self.bypassed() as met:
-                self.run()(self.sources(self.inputs))
-        except Exception:  # the function itself is at fault, or cannot run at its example
-            return None, []
-
-        def plain(function: Function) -> Function:
-            def body(*args: Any, **kwargs: Any) -> Any:
-                with self.bypassed():
-                    return function(*args, **kwargs)
-
-            return body
-
-        return (plain if met else None), met
-
-    def fits(self, rule: Rule) -> bool:
-        """Tell whether the body takes what the function takes, and not what a wrapper makes of it."""
-        try:
-            rule.signature.bind(*self.arguments.args, **self.arguments.kwargs)
-        except TypeError:
-            return False
-        return True
-
-    def claim(self, met: list[Met]) -> Intent:
-        """Say what the gradient claims to be: what its rule says, or what the rules inside make of it."""
-        if self.rule is not None:
-            return self.rule.intent
-        for rule in met:
-            if rule.intent.kind != "exact":
-                return Intent("differs", reason=f"it uses {rule.name}, whose gradient is {rule.intent}")
-        return EXACT
-
-    def direct(self) -> Pullback | None:
-        """Give the user's pullback called by hand, when the function itself is a rule."""
-        rule, by_hand = self.rule, None
-        if rule is None:
-            by_hand = self.native_pullback()
-            rule = Rule(self.function, self.name, self.signature() or signature_of(None))
-        elif rule.bare or not self.fits(rule):
-            return None
-        if self.parameters or (self.rule is None and by_hand is None):
-            return None
-
-        def pullback(inputs: Arrays, cotangents: Arrays) -> Cotangents:
-            with self.surroundings():
-                sources, given = self.constants(inputs), self.constants(cotangents)
-                args, kwargs = self.arguments.filled(sources)
-                made, tensors = plan(rule, tuple(args), kwargs)
-                if by_hand is None:
-                    laid = self.laid_by_rule(made, tensors, given)
-                else:
-                    laid = _laid(by_hand(args, kwargs, given), made, tensors)
-                found = dict(zip(map(id, tensors), laid))
-                parts = [found.get(id(x)) if d else None for x, d in zip(sources, self.differentiable)]
-                return tuple(None if part is None else self.array(part) for part in parts)
-
-        return pullback
-
-    def laid_by_rule(self, made: Plan, tensors: list[Tensor], cotangents: Sequence[Tensor]) -> list[Any]:
-        """Run a rule and its `grad`, and give what that returned for each tensor, as it is."""
-        values, pull = Application(made).forward(tensors)
-        rest = iter(cotangents)
-        given = [next(rest) if self.host.differentiable(value) else None for value in values]
-        assert isinstance(pull, RulePullback)
-        return pull.raw(given)
 
     # ── the subject ──────────────────────────────────────────────────────────────────────────────────────
 
@@ -360,8 +286,8 @@ class Adapter(ABC):
 
     def subject(self) -> Subject:
         """Put it together."""
-        body, met = self.body()
-        intent = self.claim(met)
+        body, met = rules.bodies(self)
+        intent = rules.claim(self.rule, met)
         like = intent.function if intent.kind == "like" else None
         target: How | None = None if like is None else (lambda _: like)
         oracle = target or body
@@ -376,7 +302,7 @@ class Adapter(ABC):
             target=self.forward(target) if target else None,
             body_forward=self.forward(body) if body else None,
             body_pullback=self.pullback(oracle) if oracle else None,
-            direct_pullback=self.direct(),
+            direct_pullback=rules.by_hand(self),
             sharing_pullback=self.sharing(),
             second=self.second_pullback,
             pushforward=self.pushforward,
@@ -414,17 +340,3 @@ class Adapter(ABC):
         if not self.variables:
             return list(self.parameters)
         return [f"{self.written_name()}.trainable_variables[{i}]" for i in range(len(self.variables))]
-
-
-def _body(rule: Rule, *args: Any, **kwargs: Any) -> Any:
-    """Run the body of a rule for its outputs; a replacement returns no `grad`."""
-    returned = rule.body(*args, **kwargs)
-    return returned if rule.bare else outputs.split(returned, rule)[0]
-
-
-def _laid(given: Any, made: Plan, tensors: Sequence[Tensor]) -> list[Any]:
-    """Lay what a native rule returned along the tensors: one by one, as TensorFlow has it, or by argument."""
-    leaves = tree.flatten(given)[0]
-    if len(leaves) == made.count and not isinstance(given, Mapping):
-        return leaves
-    return contract.laid(given, made, tensors, made.rule.body)[0]

@@ -6,7 +6,7 @@ import keras
 import numpy as np
 
 import pullback as pb
-import pullback.check
+import pullback.checker
 
 if os.environ["KERAS_BACKEND"] == "jax":
     import jax.numpy as jnp

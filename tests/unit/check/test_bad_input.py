@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 
 import pullback as pb
-import pullback.check
+import pullback.checker
 
 X = tf.constant([0.5, -1.0])
 

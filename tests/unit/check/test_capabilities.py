@@ -4,7 +4,7 @@ import numpy as np
 import tensorflow as tf
 
 import pullback as pb
-import pullback.check
+import pullback.checker
 
 X = tf.constant([0.5, -1.0, 2.0])
 EVERYTHING = {

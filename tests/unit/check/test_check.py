@@ -7,9 +7,9 @@ import sys
 import numpy as np
 import pytest
 
-from pullback.check import Settings, check_subject
-from pullback.check.cause import causes
-from pullback.check.probe import probes
+from pullback.checker import Settings, check_subject
+from pullback.checker.cause import causes
+from pullback.checker.probe import probes
 from pullback.errors import WrongGradientError
 
 X = np.random.default_rng(0).normal(size=6)
@@ -18,16 +18,16 @@ QUICK = Settings(seed=1, probes=("contract", "derivative", "linearity"))
 
 def test_no_framework_is_imported():
     code = (
-        "import pullback.check, sys; print([m for m in ('tensorflow', 'torch', 'jax') if m in sys.modules])"
+        "import pullback.checker, sys; print([m for m in ('tensorflow', 'torch', 'jax') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 
 
 def test_the_package_is_the_function():
-    import pullback.check
+    import pullback.checker
 
-    assert callable(pullback.check)
+    assert callable(pullback.checker)
 
 
 def test_every_probe_and_cause_has_its_parts():

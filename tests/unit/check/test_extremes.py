@@ -3,7 +3,7 @@
 import tensorflow as tf
 
 import pullback as pb
-import pullback.check
+import pullback.checker
 
 
 @pb.custom_gradient

@@ -13,7 +13,7 @@ import tensorflow as tf
 import torch
 
 import pullback as pb
-import pullback.check
+import pullback.checker
 from pullback.errors import NoTensorError, WrongGradientError
 
 TENSOR = {"TensorFlow": tf.constant, "JAX": jnp.asarray, "PyTorch": torch.as_tensor}

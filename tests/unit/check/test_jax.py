@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import pullback as pb
-import pullback.check
+import pullback.checker
 from pullback.view.jax.adapter import JaxAdapter
 from pullback.view.jax.native import bypassed
 

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from pullback.check.numeric import derivative_test
-from pullback.check.oracle import disagreement
-from pullback.check.problem import Problem
-from pullback.check.settings import Settings
+from pullback.checker.numeric import derivative_test
+from pullback.checker.oracle import disagreement
+from pullback.checker.problem import Problem
+from pullback.checker.settings import Settings
 
 
 def outcome(subject, seed=0):

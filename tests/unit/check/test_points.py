@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pullback.check.points import own_points, promise
+from pullback.checker.points import own_points, promise
 
 
 @pytest.mark.parametrize(

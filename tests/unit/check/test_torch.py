@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import pullback as pb
-import pullback.check
+import pullback.checker
 from pullback.view.torch.adapter import TorchAdapter
 from pullback.view.torch.native import bypassed
 

@@ -5,8 +5,8 @@ import pytest
 import tensorflow as tf
 
 import pullback as pb
-from pullback.external.cache import Cache
-from pullback.external.same import fingerprint
+from pullback.wrapping.cache import Cache
+from pullback.wrapping.same import fingerprint
 
 X = np.arange(3.0)
 

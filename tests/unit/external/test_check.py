@@ -5,8 +5,8 @@ import pytest
 import tensorflow as tf
 
 import pullback as pb
-from pullback.check import check
-from pullback.check.probes import derivative
+from pullback.checker import check
+from pullback.checker.probes import derivative
 
 X = tf.constant([1.0, 2.0], tf.float64)
 Y = tf.constant([0.3, 0.4], tf.float64)

@@ -17,7 +17,7 @@ from simulations import marks
 
 import pullback as pb
 from pullback.errors import ExternalError
-from pullback.external import executors
+from pullback.wrapping import executors
 
 X = np.arange(24.0)
 

@@ -10,8 +10,8 @@ from frameworks import EVERYWHERE, vjp
 
 import pullback as pb
 from pullback.errors import ExternalGradientError, OptionError
-from pullback.external.differences import Scheme
-from pullback.external.noise import POINTS, level
+from pullback.wrapping.differences import Scheme
+from pullback.wrapping.noise import POINTS, level
 
 X = np.linspace(0.5, 2.0, 8)
 MEASURING = 2 * POINTS  # evaluations that find the noise, once

@@ -21,7 +21,7 @@ from pullback.errors import (
     ExternalMutationError,
     ExternalTimeoutError,
 )
-from pullback.external import executors
+from pullback.wrapping import executors
 
 X = np.arange(8.0)
 

@@ -8,7 +8,7 @@ import tensorflow as tf
 
 import pullback as pb
 from pullback.errors import DefinitionError, ExternalError
-from pullback.external.shapes import ArraySpec
+from pullback.wrapping.shapes import ArraySpec
 
 X = np.arange(6.0).reshape(2, 3)
 

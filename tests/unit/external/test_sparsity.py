@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse
 from scipy.optimize._numdiff import group_columns
 
-from pullback.external.sparsity import pattern_of
+from pullback.wrapping.sparsity import pattern_of
 
 PATTERNS = {
     "diagonal": scipy.sparse.eye(50),

@@ -32,11 +32,11 @@ X = tf.constant([0.5, -1.0, 2.0])
 def test_check_is_a_function_and_a_package():
     report = pb.check(right, X, seed=1)
     assert report.verdict == "right"
-    import pullback.check.finding
+    import pullback.checker.finding
 
     assert isinstance(pb.check, types.ModuleType)
-    assert isinstance(pb.check(right, X, seed=1), pullback.check.finding.Report)
-    from pullback.check import check
+    assert isinstance(pb.check(right, X, seed=1), pullback.checker.finding.Report)
+    from pullback.checker import check
 
     assert check(right, X, seed=1) == pb.check(right, X, seed=1)
 
@@ -44,10 +44,10 @@ def test_check_is_a_function_and_a_package():
 def test_check_works_before_and_after_the_package_is_imported():
     code = (
         "import sys, pullback as pb\n"
-        "heavy = {'numpy', 'tensorflow', 'rich', 'click', 'pytest', 'pullback.check'} & set(sys.modules)\n"
+        "heavy = {'numpy', 'tensorflow', 'rich', 'click', 'pytest', 'pullback.checker'} & set(sys.modules)\n"
         "assert not heavy - {'numpy'}, heavy\n"
         "assert callable(pb.check)\n"
-        "import pullback.check\n"
+        "import pullback.checker\n"
         "assert callable(pb.check) and pb.check.Report and pb.testing.assert_gradient\n"
         "assert 'tensorflow' not in sys.modules and 'check' in dir(pb)\n"
     )

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from pullback.check.settings import Settings
+from pullback.checker.settings import Settings
 from pullback.record.checking import checked
 from pullback.record.listening import recording
 from pullback.record.recorder import Recorder

@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 
 import pullback as pb
-from pullback.check.settings import Settings
+from pullback.checker.settings import Settings
 from pullback.errors import DefinitionError
 from pullback.example import examples_of
 from pullback.record.checking import NoInputsError, checked, with_inputs

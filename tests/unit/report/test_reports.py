@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import pytest
 from json_schema import errors
 
-from pullback.check.finding import Finding, Report
+from pullback.checker.finding import Finding, Report
 from pullback.report import github, junit, terminal
 from pullback.report import json as report_json
 from pullback.report.entry import Entry, Run, from_plain, to_plain

@@ -130,7 +130,7 @@ def test_an_override_of_an_override_has_both(net):
 
 
 def test_inside_another_module(net):
-    class Whole(nn.Module):
+    class Opaque(nn.Module):
         def __init__(self):
             super().__init__()
             self.net = pb.override(net, {F.relu: tenfold})
@@ -138,7 +138,7 @@ def test_inside_another_module(net):
         def forward(self, x):
             return F.relu(-self.net(x))
 
-    whole = Whole()
+    whole = Opaque()
     assert set(whole.state_dict()) == {f"net.{name}" for name in net.state_dict()}
     whole(X).sum().backward()
     assert whole.net.replaced == {"relu": 1}

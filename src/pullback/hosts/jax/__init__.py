@@ -51,7 +51,7 @@ class JaxHost(Host):
     def is_tensor(self, value: Any) -> bool:
         return _is_array(type(value))
 
-    def plain(self, values: Sequence[Any]) -> bool:
+    def ready(self, values: Sequence[Any]) -> bool:
         for value in values:
             if not _is_array(type(value)):
                 return False

@@ -15,7 +15,7 @@ from typing import Any
 import jax
 
 from pullback.errors import CapturedTensorError
-from pullback.hosts import reached, refusals
+from pullback.hosts import names, refusals
 from pullback.hosts.closed import is_closed
 from pullback.hosts.operation import Operation
 from pullback.rule import reach
@@ -34,7 +34,7 @@ def named(operation: Operation) -> bool:
 def name_of(operation: Operation, tensor: Any) -> str:
     """Find the name by which a body reaches an array."""
     known = (name for name, value in _reached(operation) if value is tensor)
-    return next(known, "") or reached.name_of(operation, tensor)
+    return next(known, "") or names.name_of(operation, tensor)
 
 
 def first_name(operation: Operation) -> str:

@@ -24,7 +24,7 @@ class NumPyHost(Host):
     def owns(self, kind: type) -> bool:
         return issubclass(kind, (np.ndarray, np.generic))
 
-    def plain(self, values: Sequence[Any]) -> bool:
+    def ready(self, values: Sequence[Any]) -> bool:
         for value in values:  # noqa: SIM110 (a generator costs more than the rest)
             if type(value) is not np.ndarray or value.dtype.kind not in "fc":
                 return False

@@ -54,7 +54,7 @@ class TensorFlowHost(Host):
     def is_tensor(self, value: Any) -> bool:
         return type(value) is _EAGER or isinstance(value, tf.Tensor)
 
-    def plain(self, values: Sequence[Any]) -> bool:
+    def ready(self, values: Sequence[Any]) -> bool:
         for value in values:  # noqa: SIM110 (a generator would cost as much as the rest of the call's binding)
             if type(value) is not _EAGER or _dtype_of(value) not in _FLOATING:
                 return False

@@ -2,7 +2,7 @@
 
 A rule has no cotangent for such a tensor, so its gradient would silently be None. Names in reach of the body
 are looked at on every recorded call. Whatever else a body touches (`self.w`, a helper's global) is seen by
-listening to its operations: here while a graph is traced, in `heard.py` in eager mode.
+listening to its operations: here while a graph is traced, in `effects.py` in eager mode.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Ear:
         if tensor.dtype.is_floating or tensor.dtype.is_complex:
             self._met.append(tensor)
 
-    def foreign(self, graph: Any) -> list[Any]:
+    def outside(self, graph: Any) -> list[Any]:
         """List the tensors that came from outside, seen from the graph of the call.
 
         A branch or a loop inside the body has a graph of its own, with a placeholder for what it takes from
@@ -85,9 +85,9 @@ def refuse_named(operation: Operation, tensors: Sequence[Any]) -> None:
             refuse_watched(operation, [value], name)
 
 
-def refuse_watched(operation: Operation, foreign: Sequence[Any], name: str = "") -> None:
+def refuse_watched(operation: Operation, outside: Sequence[Any], name: str = "") -> None:
     """Refuse those of the tensors that a tape or an accumulator follows."""
-    for tensor in foreign:
+    for tensor in outside:
         if recording.is_followed([tensor]):
             raise captured(operation, tensor, name)
 

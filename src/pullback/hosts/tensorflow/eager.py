@@ -19,9 +19,9 @@ from pullback.hosts.closed import is_closed
 from pullback.hosts.kept import ChangedError, Kept
 from pullback.hosts.operation import Cotangents, Derived, Operation, Pullback, filled
 from pullback.hosts.tensorflow import captures, forward, recording, residuals
-from pullback.hosts.tensorflow.heard import Heard, put_back
+from pullback.hosts.tensorflow.effects import Effects, put_back
 
-_HEARD = "what TensorFlow heard of a body that reaches no tensor"
+_EFFECTS = "the effects of a body that reaches no tensor"
 
 
 def apply(operation: Operation, tensors: list[Any]) -> list[Any]:
@@ -30,14 +30,14 @@ def apply(operation: Operation, tensors: list[Any]) -> list[Any]:
         return operation.forward(tensors)[0]
     mark = recording.next_tensor_id()
     closed = is_closed(operation)
-    known: Heard | None = operation.memo.get(_HEARD) if closed else None
-    heard = Heard(tensors) if known is None else known
+    known: Effects | None = operation.memo.get(_EFFECTS) if closed else None
+    effects = Effects(tensors) if known is None else known
     around = recording.unrecorded.own
     own: list[Any] = []
     recording.unrecorded.own = own
     recording.stop()
     if known is None:
-        recording.start_hearing(heard)
+        recording.start_listening(effects)
     watcher = recording.watch_variables()
     try:
         outputs, pull = operation.forward(tensors)
@@ -45,25 +45,25 @@ def apply(operation: Operation, tensors: list[Any]) -> list[Any]:
     finally:
         recording.unwatch_variables(watcher)
         if known is None:
-            recording.stop_hearing(heard)
+            recording.stop_listening(effects)
         recording.restart()
         recording.unrecorded.own = around
     if closed:
-        operation.memo[_HEARD] = heard
+        operation.memo[_EFFECTS] = effects
     else:
         captures.refuse_named(operation, tensors)
-        heard.look_at([output for output in outputs if output._id <= mark])  # returned as they are
-        if heard.captured and not isinstance(operation, Derived):  # a part of one that was listened to
-            raise captures.captured(operation, heard.captured[0])
+        effects.look_at([output for output in outputs if output._id <= mark])  # returned as they are
+        if effects.captured and not isinstance(operation, Derived):  # a part of one that was listened to
+            raise captures.captured(operation, effects.captured[0])
     if own:  # the tapes outside have recorded what the body's own did: copies are free of that
         mark = recording.next_tensor_id()
-        heard.records = True
+        effects.records = True
     outputs = fresh(outputs, mark)
     inputs = tensors
     if variables:
         pull.require(variables)
         inputs = tensors + [tf.convert_to_tensor(variable) for variable in variables]
-    backward = Backward(operation, tensors, variables, pull, heard)
+    backward = Backward(operation, tensors, variables, pull, effects)
     recording.record_operation(operation.name, outputs, inputs, backward, backward.forward)
     return outputs
 
@@ -88,23 +88,23 @@ def fresh(outputs: Sequence[Any], mark: int) -> list[Any]:
 class Backward:
     """What a tape keeps of one call, and calls with the cotangents of its outputs."""
 
-    __slots__ = ("heard", "operation", "pull", "tensors", "variables")
+    __slots__ = ("effects", "operation", "pull", "tensors", "variables")
 
     def __init__(
-        self, operation: Operation, tensors: list[Any], variables: list[Any], pull: Pullback, heard: Heard
+        self, operation: Operation, tensors: list[Any], variables: list[Any], pull: Pullback, effects: Effects
     ) -> None:
         self.operation = operation
         self.tensors = tensors
         self.variables = variables
         self.pull = pull
-        self.heard = heard
+        self.effects = effects
 
     def __call__(self, *cotangents: Any) -> list[Any]:
         dense = densify(cotangents)
         if not recording.could_record():
             got = self.pull(dense, self.variables)
             return got.inputs + got.variables if got.variables else got.inputs
-        with put_back(self.operation, self.heard):
+        with put_back(self.operation, self.effects):
             pull = self._again()
             got = pull(dense, self.variables)
             return next_order(self.operation, self.tensors, filled(pull, dense), got) + got.variables
@@ -123,9 +123,9 @@ class Backward:
         """Answer an accumulator."""
         if self.operation.has_pushforward:
             return forward.push(self.operation, self.pull, self.tensors, self.variables, tangents)
-        with put_back(self.operation, self.heard):
+        with put_back(self.operation, self.effects):
             # A tape inside an accumulator's own computation records nothing unless its state is set aside.
-            aside = recording.set_accumulators_aside if self.heard.records else contextlib.nullcontext
+            aside = recording.set_accumulators_aside if self.effects.records else contextlib.nullcontext
             with aside():
                 pull = self._again()
             return forward.push(self.operation, pull, self.tensors, self.variables, tangents)

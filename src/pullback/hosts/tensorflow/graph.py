@@ -42,13 +42,13 @@ def apply(operation: Operation, tensors: list[Any]) -> list[Any]:
     finally:
         recording.unwatch_variables(watcher)
     # A part of another operation uses what that one was given, and was looked at with it.
-    foreign = [] if isinstance(operation, Derived) else ear.foreign(graph)
+    outside = [] if isinstance(operation, Derived) else ear.outside(graph)
     captures.refuse_named(operation, tensors)
-    captures.refuse_watched(operation, foreign)
+    captures.refuse_watched(operation, outside)
     if variables:
         pull.require(variables)
     sources = outputs + tensors + [tf.convert_to_tensor(variable) for variable in variables]
-    gradient = Gradient(operation, tensors, variables, pull, len(outputs), foreign)
+    gradient = Gradient(operation, tensors, variables, pull, len(outputs), outside)
     return attach(gradient, sources, graph)[: len(outputs)]
 
 
@@ -95,14 +95,14 @@ class Gradient:
         variables: list[Any],
         pull: Pullback,
         count: int,
-        foreign: Sequence[Any],
+        outside: Sequence[Any],
     ) -> None:
         self.operation = operation
         self.tensors = tensors
         self.variables = variables
         self.pull = pull
         self.count = count
-        self.foreign = foreign
+        self.outside = outside
 
     def batched(self, sources: Sequence[Any]) -> Any:
         return vectorized.Batched(self.operation, self.count, self.variables, sources, depth=1)
@@ -132,7 +132,7 @@ class Gradient:
                 return self._run(cotangents, _apply_for_export)
             finally:
                 _exporting.pop()
-        for tensor in self.foreign:
+        for tensor in self.outside:
             if captures.depends_on_inputs(tensor):
                 raise captures.captured(self.operation, tensor)
         transposing = not isinstance(self.operation, forward.Transposable) and _transposing()

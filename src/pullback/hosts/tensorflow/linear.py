@@ -18,7 +18,7 @@ import tensorflow as tf
 from pullback.hosts import linear, refusals
 from pullback.hosts.operation import Operation, Pullback
 from pullback.hosts.tensorflow import recording
-from pullback.hosts.tensorflow.heard import is_jvp
+from pullback.hosts.tensorflow.effects import is_jvp
 
 
 def _names(listed: str) -> frozenset[str]:

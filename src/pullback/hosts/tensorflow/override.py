@@ -22,7 +22,7 @@ from pullback.errors import ForwardModeError, OverrideError
 from pullback.hosts.keras import layers_called_by
 from pullback.hosts.overrides import Gradients, class_of, kind_of
 from pullback.hosts.tensorflow import autograph, eager, graph, inline, kinds, recording
-from pullback.hosts.tensorflow.heard import Heard
+from pullback.hosts.tensorflow.effects import Effects
 
 _TRACED = (tf.types.experimental.GenericFunction, tf.types.experimental.ConcreteFunction)
 _PARTS = ("CondBranchFuncGraph", "WhileCondFuncGraph", "WhileBodyFuncGraph")  # graphs of branches and loops
@@ -110,7 +110,7 @@ class Overriding:
         if tf.executing_eagerly():
             if any(map(recording.has_tangent, outputs)):  # an accumulator keeps the first tangent it was told
                 raise _pushed(place.where)
-            backward = eager.Backward(place, inputs, [], pull, Heard(inputs))
+            backward = eager.Backward(place, inputs, [], pull, Effects(inputs))
             recording.record_operation(place.name, list(outputs), inputs, backward, backward.forward)
             return list(outputs)
         count = len(outputs)

@@ -145,13 +145,13 @@ def forget_gradient(name: str) -> None:
     ops.gradient_registry._registry.pop(name, None)
 
 
-def start_hearing(ear: Callable[..., Any]) -> None:
+def start_listening(ear: Callable[..., Any]) -> None:
     """Do what `add_op_callback` does, in eager mode, without its questions: they cost as much as the rest."""
     context.context().op_callbacks.append(ear)
     execute.execute = execute.execute_with_callbacks
 
 
-def stop_hearing(ear: Callable[..., Any]) -> None:
+def stop_listening(ear: Callable[..., Any]) -> None:
     """Take it back."""
     heard_by = context.context().op_callbacks
     heard_by.remove(ear)

@@ -46,7 +46,7 @@ class TorchHost(Host):
     def is_tensor(self, value: Any) -> bool:
         return isinstance(value, _TENSOR)
 
-    def plain(self, values: Sequence[Any]) -> bool:
+    def ready(self, values: Sequence[Any]) -> bool:
         for value in values:
             if type(value) is not _TENSOR and type(value) is not _PARAMETER:
                 return False

@@ -3,7 +3,7 @@
 A rule has no cotangent for such a tensor, so its gradient would silently be None. A parameter is what a
 variable is elsewhere: `grad` may answer for it by `variables=`. The body runs on its inputs cut off, while
 PyTorch records: so an output, or a tensor that `grad` keeps, that requires a gradient tells of a captured one
-by itself, on every call and at no cost. Which one it is, is heard by listening to the operations of the body:
+by itself, on every call and at no cost. Which one it is, is found by listening to the operations of the body:
 on its first call, and on every one if there was anything.
 """
 
@@ -20,7 +20,7 @@ from torch.overrides import TorchFunctionMode
 from pullback.errors import CapturedTensorError
 from pullback.hosts import refusals
 from pullback.hosts.operation import Around, Derived, Operation, Pullback
-from pullback.hosts.torch import heard, private, state, surroundings
+from pullback.hosts.torch import effects, private, state, surroundings
 from pullback.hosts.torch.residuals import Kept
 from pullback.rule import names_in, reach
 
@@ -66,7 +66,7 @@ def run(
         outputs, pull = operation.ran(tensors, ran[0])  # type: ignore[attr-defined]
         kept.take(pull, tensors, tensors)
         return outputs, []
-    known = heard.of(operation)
+    known = effects.of(operation)
     if known is None or known.reaches:
         return _answered(operation, tensors, kept)
     given = cut_off(tensors)
@@ -91,20 +91,20 @@ def below(operation: Operation, tensors: list[Any]) -> tuple[list[Any], Pullback
     with Ear(tensors, recording=True) as ear:
         outputs, pull = operation.forward(tensors)
     # A rule inside the body wraps tensors of its own where nobody hears it.
-    if ear.foreign and private.handed.count == before:
+    if ear.outside and private.handed.count == before:
         raise MissedError
     return outputs, pull
 
 
 def found(operation: Operation, tensors: list[Any]) -> tuple[list[tuple[str, Any]], Pullback | None]:
     """List the tensors that a body captures and a transform may follow, and their names if they have one."""
-    known = heard.of(operation)
+    known = effects.of(operation)
     named = {id(value): name for name, value in operation.captured() if _is_followed(value)}
     if known is not None and not known.reaches and not named:
         return [], None
     with state.put_back(), surroundings.undrawn():  # the run that counts is still to come
         _, pull, ear = _listen(operation, tensors)
-    return [(named.get(id(t), ""), t) for t in ear.foreign], pull
+    return [(named.get(id(t), ""), t) for t in ear.outside], pull
 
 
 def _is_followed(value: Any) -> bool:
@@ -157,9 +157,9 @@ def _answered(operation: Operation, tensors: list[Any], kept: Kept) -> tuple[lis
     made = [*outputs, *kept.saved[len(tensors) :]]
     ear.meet(named)
     ear.trace(made)
-    heard.remember(operation, reaches=bool(asks or ear.foreign or told(made)))
+    effects.remember(operation, reaches=bool(asks or ear.outside or told(made)))
     parameters: list[Any] = []
-    for tensor in ear.foreign:
+    for tensor in ear.outside:
         if tensor.requires_grad and all(tensor is not t for t in (*tensors, *parameters)):
             # A compiler has stand-ins for the parameters, which are of no class of their own.
             if not isinstance(tensor, torch.nn.Parameter) and not private.traced():
@@ -175,7 +175,7 @@ def _listen(operation: Operation, given: list[Any]) -> tuple[list[Any], Pullback
     states = surroundings.states()
     with private.uncompiled(), Ear(given) as ear:
         outputs, pull = operation.forward(given)
-    heard.remember(operation, reaches=bool(ear.foreign), random=surroundings.moved(states))
+    effects.remember(operation, reaches=bool(ear.outside), random=surroundings.moved(states))
     return outputs, pull, ear
 
 
@@ -189,7 +189,7 @@ class Ear(TorchFunctionMode):
     def __init__(self, given: Sequence[Any], *, recording: bool = False) -> None:
         super().__init__()
         self._records = recording
-        self.foreign: list[Any] = []
+        self.outside: list[Any] = []
         self._given = given
         self._inside: dict[int, weakref.ref[Any]] = {}  # no tensor is kept alive for being known
         for tensor in given:
@@ -205,7 +205,7 @@ class Ear(TorchFunctionMode):
         _set_grad_enabled(self._recording)
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        met = [] if func in _CUT else [t for t in _tensors((args, kwargs)) if self._is_foreign(t)]
+        met = [] if func in _CUT else [t for t in _tensors((args, kwargs)) if self._is_outside(t)]
         recording = torch.is_grad_enabled() and not self._records
         if met and recording:
             _set_grad_enabled(False)
@@ -222,7 +222,7 @@ class Ear(TorchFunctionMode):
     def trace(self, tensors: Sequence[Any]) -> None:
         """Find what tensors were computed from in operations that nobody hears, as compiled ones."""
         self.meet([tensor for tensor in tensors if tensor.is_leaf])
-        known = [*self._given, *self.foreign]
+        known = [*self._given, *self.outside]
         nodes = [y.grad_fn for y in tensors if all(y is not x for x in known)]
         seen = set()
         while nodes:
@@ -239,10 +239,10 @@ class Ear(TorchFunctionMode):
     def meet(self, tensors: Sequence[Any]) -> None:
         """Remember those from outside."""
         for tensor in tensors:
-            if self._is_foreign(tensor) and all(tensor is not other for other in self.foreign):
-                self.foreign.append(tensor)
+            if self._is_outside(tensor) and all(tensor is not other for other in self.outside):
+                self.outside.append(tensor)
 
-    def _is_foreign(self, tensor: Any) -> bool:
+    def _is_outside(self, tensor: Any) -> bool:
         if not _is_followed(tensor) or not _differentiable(tensor):
             return False
         known = self._inside.get(id(tensor))

@@ -2,7 +2,7 @@
 
 Dynamo does not look into the call. The stages after it do: they run the rule on stand-in tensors, forward and
 backward, and see nothing but the operations of the body and of `grad`. So a compiled step has no trace of
-pullback in it. What the rule reads beside its arguments is shown to Dynamo by readers (`reached.py`): it
+pullback in it. What the rule reads beside its arguments is shown to Dynamo by readers (`guards.py`): it
 guards on that, and hands the tensors among it to the call (`twins.py`). Imported while something is being
 compiled, and not before: Dynamo is slow to load.
 """
@@ -18,10 +18,10 @@ import torch
 from torch.fx.node import base_types
 
 from pullback.errors import HostError, PullbackError
-from pullback.hosts.reading import Counter, modules_of
+from pullback.hosts.dynamo import Counter, modules_of
 from pullback.hosts.torch import private
 from pullback.hosts.torch.export import exporting
-from pullback.hosts.torch.reached import Reached
+from pullback.hosts.torch.guards import Guards
 from pullback.hosts.torch.twins import Twins
 from pullback.rule import Rule
 
@@ -41,10 +41,10 @@ class Taken:
         self._error: Exception | None = None
         self.readers: list[FunctionType] = []
         try:
-            reached = Reached(function, codes, self.where)
-            if self._exported and any(isinstance(v, torch.nn.Module) for v in [*codes, *reached.inputs]):
+            guards = Guards(function, codes, self.where)
+            if self._exported and any(isinstance(v, torch.nn.Module) for v in [*codes, *guards.inputs]):
                 raise self._no_place("a module that it takes or reads")
-            self.readers = [_reader(*text) for text in reached.texts if any(text[1:])]
+            self.readers = [_reader(*text) for text in guards.texts if any(text[1:])]
         except PullbackError as error:
             self._error = error
         self.refused = self._error is not None
@@ -93,7 +93,7 @@ class Taken:
         function = self._function
         modules = modules_of(given)
         if modules or inputs:
-            twins = Twins(Reached(function, [*codes, *modules], self.where), inputs)
+            twins = Twins(Guards(function, [*codes, *modules], self.where), inputs)
             given, function = [twins.inside(value) for value in given], twins.of(function)
         return function(*given[: len(args)], **dict(zip(kwargs, given[len(args) :])))
 

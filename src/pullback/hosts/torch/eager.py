@@ -16,7 +16,7 @@ import torch
 
 from pullback.hosts.closed import is_closed
 from pullback.hosts.operation import Operation, fitted
-from pullback.hosts.torch import captures, export, forward, heard, orders, private, short, surroundings
+from pullback.hosts.torch import captures, effects, export, forward, orders, private, short, surroundings
 from pullback.hosts.torch.nodes import named_nodes
 from pullback.hosts.torch.outputs import apart, fresh, mark_rigid
 from pullback.hosts.torch.residuals import Kept
@@ -27,7 +27,7 @@ def apply(operation: Operation, tensors: list[Any], below: bool = False) -> list
     if not torch.is_grad_enabled():  # nobody differentiates: keep nothing
         return (captures.below(operation, tensors) if below else operation.forward(tensors))[0]
     ran = None
-    if not below and is_closed(operation) and heard.is_quiet(operation):
+    if not below and is_closed(operation) and effects.is_quiet(operation):
         done, ran = short.apply(operation, tensors)
         if done is not None:
             return done
@@ -69,10 +69,10 @@ class _Recorded(Kept):
         """Run the body, if it was not run already: its outputs, and what it was given or captured."""
         if private.traced():
             export.warn(self.operation)
-        known = heard.of(self.operation)
+        known = effects.of(self.operation)
         state = surroundings.states() if known is None or known.random else None
         outputs, variables = captures.run(self.operation, tensors, self, ran, below)
-        self.state = state if heard.draws(self.operation) else None
+        self.state = state if effects.draws(self.operation) else None
         inputs = tensors
         if variables:
             inputs = tensors + variables

@@ -18,10 +18,10 @@ from typing import Any
 import torch
 from torch.overrides import TorchFunctionMode
 
+from pullback.hosts.dynamo import Opaque, called_whole, is_tracing
 from pullback.hosts.keras import is_layer, layers_called_by, run_on
 from pullback.hosts.operation import Cotangents, Derived, Pullback, filled
 from pullback.hosts.overrides import Gradients, class_of, kind_of
-from pullback.hosts.reading import Whole, being_read, read
 from pullback.hosts.torch import kinds
 from pullback.patched import patched
 
@@ -238,11 +238,11 @@ class Overridden:
 
         run.__name__ = self.__name__
         self._run = run
-        self._whole = Whole()
-        self._whole.function = run
+        self._opaque = Opaque()
+        self._opaque.function = run
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return read(self._whole, args, kwargs) if being_read() else self._run(*args, **kwargs)
+        return called_whole(self._opaque, args, kwargs) if is_tracing() else self._run(*args, **kwargs)
 
     @staticmethod
     def inside(context: Overriding, function: Any, args: Any, kwargs: Any) -> Any:

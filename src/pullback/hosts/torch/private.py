@@ -69,7 +69,7 @@ def listening() -> Iterator[None]:
 
 
 def uncompiled() -> contextlib.AbstractContextManager[Any]:
-    """Run compiled functions as they were written, so that their operations are heard."""
+    """Run compiled functions as they were written, so that their operations are effects."""
     stance = getattr(torch.compiler, "set_stance", None)
     if stance is None or "torch._dynamo" not in sys.modules or traced() or torch.compiler.is_compiling():
         return contextlib.nullcontext()

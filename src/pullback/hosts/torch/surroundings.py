@@ -11,7 +11,7 @@ import torch
 
 from pullback.hosts import refusals
 from pullback.hosts.operation import Operation
-from pullback.hosts.torch import heard, private
+from pullback.hosts.torch import effects, private
 
 _NOTHING: AbstractContextManager[None] = nullcontext()
 _DEVICES = ("cpu", "cuda", "xpu", "mps")
@@ -53,7 +53,7 @@ def _autocast(noted: dict[str, Any]) -> Iterator[None]:
 
 def drawn(operation: Operation) -> Any:
     """Keep the state of the random numbers before a body that is known to draw some."""
-    return states() if heard.draws(operation) else None
+    return states() if effects.draws(operation) else None
 
 
 def states() -> list[Any]:
@@ -101,5 +101,5 @@ def redrawn(operation: Operation, before: Any) -> Iterator[None]:
         return
     yield
     if moved(now):  # it was not known to draw any
-        heard.remember(operation, random=True)
+        effects.remember(operation, random=True)
         raise refusals.random_body(operation)

@@ -16,7 +16,17 @@ import torch
 from torch.autograd import forward_ad
 
 from pullback.hosts.operation import Operation, filled, fitted
-from pullback.hosts.torch import captures, eager, forward, heard, orders, pinned, private, state, surroundings
+from pullback.hosts.torch import (
+    captures,
+    eager,
+    effects,
+    forward,
+    orders,
+    pinned,
+    private,
+    state,
+    surroundings,
+)
 from pullback.hosts.torch.batched import Batched, whole
 from pullback.hosts.torch.nodes import named_nodes
 from pullback.hosts.torch.outputs import apart, mark_rigid
@@ -124,12 +134,12 @@ node_of = named_nodes(LevelNode)
 
 def handed(operation: Operation, tensors: Sequence[Any]) -> list[Any]:
     """Hand a call of the user's down through the transforms."""
-    from pullback.hosts.torch.lifted import lifted
+    from pullback.hosts.torch.closure_convert import closure_convert
 
     private.handed.count += 1
     try:
-        return apply(*lifted(operation, list(tensors)))
+        return apply(*closure_convert(operation, list(tensors)))
     except captures.MissedError:
-        heard.remember(operation, reaches=True)
+        effects.remember(operation, reaches=True)
         with state.put_back():
-            return apply(*lifted(operation, list(tensors)))
+            return apply(*closure_convert(operation, list(tensors)))

@@ -18,22 +18,22 @@ from typing import Any
 import torch
 
 from pullback.errors import HostError
+from pullback.hosts.torch.guards import Guards, Place
 from pullback.hosts.torch.modules import snapshot
-from pullback.hosts.torch.reached import Place, Reached
 
 
 class Twins:
     """Copy what leads to the inputs of one call."""
 
-    def __init__(self, reached: Reached, inputs: Sequence[Any]) -> None:
-        self._where = reached.where
+    def __init__(self, guards: Guards, inputs: Sequence[Any]) -> None:
+        self._where = guards.where
         self._inputs = inputs
         self._places: dict[int, list[Place]] = {}
-        for place in reached.places:
+        for place in guards.places:
             self._places.setdefault(id(place.holder), []).append(place)
         self._made: dict[int, Any] = {}
-        self._leads = _leading(reached.places)
-        for module in reached.inputs:
+        self._leads = _leading(guards.places)
+        for module in guards.inputs:
             if module is not None:
                 self.module(module)
 

@@ -21,7 +21,7 @@ import numpy as np
 from jax import export
 
 from pullback.hosts.jax import HOST
-from pullback.view import arguments
+from pullback.view import arguments, rules
 from pullback.view.adapter import Adapter, Run, Vjp
 from pullback.view.jax import leaves, native
 from pullback.view.jax.words import JaxWords
@@ -175,7 +175,7 @@ class JaxAdapter(Adapter):
         return self.name if routine else super().written_name()
 
     def subject(self) -> Subject:
-        direct = self.direct()
+        direct = rules.by_hand(self)
         if direct is not None:
             # JAX makes zeros of a None: only the rule called by hand can tell that one was meant.
             try:

@@ -22,7 +22,8 @@ from pullback.hosts.keras import is_layer
 from pullback.hosts.torch import HOST
 from pullback.patched import patched
 from pullback.view import arguments
-from pullback.view.adapter import Adapter, How, Run, Vjp, itself
+from pullback.view.adapter import Adapter, Run, Vjp, itself
+from pullback.view.rules import How
 from pullback.view.subject import Array, Arrays, Cotangents, Pullback
 from pullback.view.torch import leaves, native
 from pullback.view.torch.words import TorchWords
@@ -179,7 +180,7 @@ class TorchAdapter(Adapter):
             with self.surroundings():
                 sources = self.watched([leaves.tensor_of(a) for a in inputs])
                 given = [leaves.tensor_of(c) for c in cotangents]
-                return self.spread(self.gradient(run(sources), self.among(sources), given))
+                return self.along(self.gradient(run(sources), self.among(sources), given))
 
         return pullback
 

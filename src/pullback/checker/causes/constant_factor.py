@@ -1,0 +1,101 @@
+"""The gradient is off by a constant factor."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from fractions import Fraction
+
+import numpy as np
+
+from pullback.checker.cause import Match, listed
+from pullback.checker.evidence import Evidence
+
+SLUG = "constant-factor"
+RANK = 50
+
+
+def ratio_of(evidence: Evidence, place: int) -> float | None:
+    """Fit claim = r · truth for one input, or give None."""
+    assert evidence.true is not None
+    t = np.concatenate([evidence.part(v, place) for v in evidence.true])
+    c = np.concatenate([evidence.part(v, place) for v in evidence.claimed])
+    if not np.isfinite(c).all() or not t.any() or not c.any():
+        return None
+    r = float(t @ c / (t @ t))
+    return r if r and evidence.close(c, r * t, 10) else None
+
+
+def dictionary(evidence: Evidence) -> Iterator[tuple[float, str, str]]:
+    """List the factors that people forget: the value, how it is written, where it comes from."""
+    for value, written in (
+        (2.0, "2"),
+        (3.0, "3"),
+        (4.0, "4"),
+        (math.log(2), "ln 2"),
+        (math.log(10), "ln 10"),
+        (math.pi, "π"),
+        (2 * math.pi, "2π"),
+        (math.pi / 180, "π/180"),
+        (math.sqrt(2), "√2"),
+        (2 / math.sqrt(math.pi), "2/√π"),
+        (math.sqrt(math.pi), "√π"),
+        (math.sqrt(2 * math.pi), "√(2π)"),
+    ):
+        yield value, written, ""
+    shapes = list(zip([evidence.name(p) for p in range(evidence.count)], evidence.problem.domain.shapes))
+    shapes += [("the output", s) for s in evidence.problem.codomain.shapes]
+    for name, shape in shapes:
+        for axis, d in enumerate(shape):
+            if d > 1:
+                length = f"the length of axis {axis} of {name}"
+                yield float(d), f"{d}", length
+                yield math.sqrt(d), f"√{d}", f"from {length}"
+                yield d - 1.0, f"{d - 1}", f"{length} less one"
+                yield d / (d - 1.0), f"{d}/{d - 1}", f"from {length}"
+        size = math.prod(shape)
+        yield float(size), f"{size}", f"the size of {name}"
+
+
+def named(evidence: Evidence, r: float) -> str:
+    """Write a factor as a person would."""
+    minus = "-" if r < 0 else ""
+    for value, written, origin in dictionary(evidence):
+        plain = "/" not in written and "(" not in written
+        inverse = f"1/{written}" if plain else f"1/({written})"
+        for candidate, text in ((value, written), (1 / value, inverse)):
+            if abs(abs(r) - candidate) <= 1e-4 * candidate and abs(candidate - 1) > 1e-6:
+                return f"{minus}{text}" + (f" ({origin})" if origin else "")
+    fraction = Fraction(abs(r)).limit_denominator(12)
+    if fraction and abs(float(fraction) - abs(r)) < 1e-5 * abs(r):
+        return f"{minus}{fraction}"
+    return f"{r:.6g}"
+
+
+def search(evidence: Evidence) -> Match | None:
+    """Fit one factor per wrong input."""
+    if evidence.true is None or not evidence.wrong_inputs:
+        return None
+    ratios = [ratio_of(evidence, p) for p in evidence.wrong_inputs]
+    # A ratio that rounding explains (float32 inside float64) is a matter of precision, not of a factor.
+    if any(r is None or abs(r + 1) < 1e-5 or abs(r - 1) < 1e-6 for r in ratios):
+        return None
+    # One number is a multiple of any other: only a second point tells a factor from a coincidence.
+    other = evidence.elsewhere()
+    if other is not None:
+        again = [ratio_of(other, p) for p in evidence.wrong_inputs]
+        if not other.wrong_inputs or any(
+            a is None or abs(a - r) > 1e-4 * abs(r) for a, r in zip(again, ratios) if r is not None
+        ):
+            return None
+    elif sum(evidence.part(evidence.claimed[0], p).size for p in evidence.wrong_inputs) < 3:
+        return None
+    names = [evidence.name(p) for p in evidence.wrong_inputs]
+    said = [named(evidence, r) for r in ratios if r is not None]
+    how = said[0] if len(set(said)) == 1 else ", ".join(said)
+    return Match(
+        SLUG,
+        f"the gradient of {listed(names)} is {how} times the derivative, everywhere",
+        f"divide the gradient of {listed(names)} by {how}",
+        listed(names),
+    )

@@ -1,0 +1,254 @@
+"""Evidence: the true and the claimed gradient beside each other, for several cotangents, at one failing
+point.
+
+Every hypothesis of a cause is a comparison of whole vectors, so chance agreement is out of the question.
+The truth is the plain gradient of the body where the derivative test confirms it, else a Jacobian by
+differences of a small input.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from pullback.checker.directions import floor_of, signed
+from pullback.checker.numeric import derivative_test
+from pullback.checker.oracle import body_gradient
+from pullback.checker.problem import Problem
+from pullback.checker.settings import Settings
+from pullback.checker.space import Space
+from pullback.dtypes import double
+from pullback.view.subject import Array, Arrays, Subject
+
+COLUMNS = 72
+
+
+def differences(problem: Problem) -> Array:
+    """Measure the whole Jacobian, outputs by inputs, by four-point differences."""
+    unit = problem.unit
+    h = unit ** (1 / 5)
+    columns = []
+    scale = np.maximum(np.abs(problem.x), floor_of(problem.x))
+    for i in range(problem.x.size):
+        total, steps = np.zeros_like(problem.y), 0.0
+        e = np.zeros_like(problem.x)
+        e[i] = scale[i]
+        with np.errstate(invalid="ignore"):
+            for t, weight in ((h, 8.0), (2 * h, -1.0)):
+                (xp, yp), (xm, ym) = problem.evaluate(problem.x + t * e), problem.evaluate(problem.x - t * e)
+                total += weight * (yp - ym)
+                steps += weight * (xp[i] - xm[i])
+        columns.append(total / steps)
+    return np.stack(columns, axis=1)
+
+
+@dataclass
+class Evidence:
+    """Hold truth and claim at one point."""
+
+    subject: Subject
+    settings: Settings
+    order: int = 1
+    # Whether the body's gradient was confirmed at another point already; None asks here.
+    trusted: bool | None = None
+    cache: dict[bytes, Array] = field(default_factory=dict)
+    fresh: list[Evidence] | None = None
+    # The one input to look at; None looks at all.
+    alone: int | None = None
+    around: Evidence | None = None  # the evidence for all inputs, of which this looks at one
+
+    def __post_init__(self) -> None:
+        self.problem = Problem.of(self.subject)
+        self.rng = self.settings.rng(77)
+        self.vs = [signed(self.rng, self.problem.y.size) for _ in range(3)]
+        self.claimed = [self.problem.gradient(v) for v in self.vs]
+
+    @cached_property
+    def autodiff(self) -> bool:
+        """Tell whether the body's plain gradient is confirmed by differences here."""
+        body = self.subject.body_pullback
+        if body is None:
+            return False
+        if self.trusted is not None:
+            return self.trusted
+        problem = Problem(self.subject.oracle_forward, body, self.subject.inputs, self.subject.differentiable)
+        try:
+            return derivative_test(problem, self.rng, self.settings).verdict == "right" and not problem.silent
+        except Exception:  # the body need not be differentiable
+            return False
+
+    @property
+    def tolerance(self) -> float:
+        """Give the relative difference that still counts as equal."""
+        if self.problem.unit > 1e-12:
+            return 30 * self.problem.unit**0.5 if not self.autodiff else 300 * self.problem.unit
+        return 1e-7 if self.autodiff else 1e-5
+
+    def true_at(self, inputs: Arrays, v: Array) -> Array | None:
+        """Give the true gradient at inputs of the same shapes, or None when it cannot be had."""
+        try:
+            problem = Problem(
+                self.subject.oracle_forward, self.subject.pullback, inputs, self.subject.differentiable
+            )
+        except Exception:  # outside the domain
+            return None
+        if problem.codomain.shapes != self.problem.codomain.shapes or not np.isfinite(problem.y).all():
+            return None
+        if self.autodiff:
+            found = body_gradient(self.subject, problem, v)
+        elif problem.x.size <= COLUMNS:
+            key = problem.x.tobytes() + b"".join(a.tobytes() for a in inputs if a.dtype.kind in "iub")
+            if key not in self.cache:
+                self.cache[key] = differences(problem)
+            found = v @ self.cache[key]
+        else:
+            found = None
+        return found if found is not None and np.isfinite(found).all() else None
+
+    def claimed_at(self, inputs: Arrays, v: Array) -> Array | None:
+        """Give the claimed gradient at other inputs."""
+        try:
+            problem = Problem(
+                self.subject.oracle_forward, self.subject.pullback, inputs, self.subject.differentiable
+            )
+            return problem.gradient(v) if problem.codomain.shapes == self.problem.codomain.shapes else None
+        except Exception:  # outside the domain, or of another shape
+            return None
+
+    @cached_property
+    def true(self) -> list[Array] | None:
+        """Give the true gradients for every cotangent."""
+        found = [self.true_at(self.subject.inputs, v) for v in self.vs]
+        return None if any(t is None for t in found) else [t for t in found if t is not None]
+
+    def close(self, a: Array, b: Array, factor: float = 1.0) -> bool:
+        """Tell whether two vectors are the same up to the evidence's own error."""
+        if a.shape != b.shape or not (np.isfinite(a).all() and np.isfinite(b).all()):
+            return False
+        size = np.maximum(np.abs(a), np.abs(b))
+        if not size.any():
+            return True
+        return bool((np.abs(a - b) <= factor * self.tolerance * (size + float(size.max()))).all())
+
+    def differs(self, a: Array, b: Array) -> Array:
+        """Mark entries that certainly differ."""
+        size = np.maximum(np.abs(a), np.abs(b))
+        typical = float(size.max()) if size.size else 0.0
+        return np.asarray(np.abs(a - b) > 10 * self.tolerance * size + self.tolerance * typical)
+
+    # views by input
+
+    @property
+    def count(self) -> int:
+        """Count the differentiable inputs."""
+        return len(self.problem.chosen)
+
+    def name(self, place: int) -> str:
+        """Name an input by its place among the differentiable ones."""
+        return self.subject.names[self.problem.chosen[place]]
+
+    def array(self, place: int) -> Array:
+        """Give an input."""
+        return self.subject.inputs[self.problem.chosen[place]]
+
+    def part(self, vector: Array, place: int) -> Array:
+        """Take one input's share of a packed vector."""
+        return vector[self.problem.domain.part(place)]
+
+    def shaped(self, vector: Array, place: int) -> Array:
+        """Take one input's share in its shape (complex where the input is)."""
+        return self.wide.unpack(vector)[place]
+
+    @cached_property
+    def wide(self) -> Space:
+        """Know the shapes of the inputs with wide dtypes, so that nothing is rounded."""
+        domain = self.problem.domain
+        return Space(domain.shapes, tuple(map(double, domain.dtypes)))
+
+    @cached_property
+    def outputs(self) -> Arrays:
+        """Give the outputs with wide dtypes."""
+        codomain = self.problem.codomain
+        return Space(codomain.shapes, tuple(map(double, codomain.dtypes))).unpack(self.problem.y)
+
+    @cached_property
+    def wrong_inputs(self) -> list[int]:
+        """List the inputs whose gradient is wrong."""
+        if self.alone is not None:
+            return [self.alone]
+        if self.true is None:
+            return []
+        silent = [p for p, k in enumerate(self.problem.chosen) if k in self.problem.silent]
+        return [
+            p
+            for p in range(self.count)
+            if p not in silent
+            and any(
+                not self.close(self.part(t, p), self.part(c, p), 10) for t, c in zip(self.true, self.claimed)
+            )
+        ]
+
+    def only(self, place: int) -> Evidence:
+        """Look at one wrong input alone."""
+        return Evidence(
+            self.subject, self.settings, self.order, self.autodiff, self.cache, self.fresh, place, self
+        )
+
+    def unmoved(self, place: int) -> bool:
+        """Tell whether the claim for an input does not depend on the inputs at all."""
+        other = self.elsewhere()
+        if other is None:
+            return False
+        return self.close(
+            self.part(other.problem.gradient(self.vs[0]), place), self.part(self.claimed[0], place)
+        )
+
+    def explains(self, guess: list[Array | None], place: int, factor: float = 10.0) -> bool:
+        """Tell whether guesses at the claim (one per cotangent) hold for one input."""
+        return all(
+            g is not None and self.close(self.part(g, place), self.part(c, place), factor)
+            for g, c in zip(guess, self.claimed)
+        )
+
+    @cached_property
+    def jacobians(self) -> tuple[Array, Array] | None:
+        """Give the true and the claimed Jacobian (outputs by inputs) of a small problem."""
+        m, n = self.problem.y.size, self.problem.x.size
+        if m * n > 2500 or m > 64:
+            return None
+        true, claimed = [], []
+        for e in np.eye(m):
+            t = self.true_at(self.subject.inputs, e)
+            if t is None:
+                return None
+            true.append(t)
+            claimed.append(self.problem.gradient(e))
+        return np.stack(true), np.stack(claimed)
+
+    def elsewhere(self) -> Evidence | None:
+        """Gather the same evidence at another generic point, to break coincidences."""
+        return self._elsewhere
+
+    @cached_property
+    def _elsewhere(self) -> Evidence | None:
+        if self.around is not None and self.alone is not None:
+            other = self.around.elsewhere()
+            return other if other is None or self.alone not in other.wrong_inputs else other.only(self.alone)
+        rng = self.settings.rng(78)
+        x = self.problem.x
+        for draw in (signed(rng, x.size) * floor_of(x) * 16, x * rng.uniform(0.5, 1.5, x.size)):
+            try:
+                other = Evidence(
+                    self.subject.at(self.problem.with_x(draw)), self.settings, self.order, self.autodiff
+                )
+            except Exception:  # outside the domain
+                continue
+            if (
+                np.isfinite(other.problem.y).all()
+                and other.true is not None
+                and all(np.isfinite(c).all() for c in other.claimed)
+            ):
+                return other
+        return None

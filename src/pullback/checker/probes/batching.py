@@ -1,0 +1,61 @@
+"""Is the Jacobian computed in one go the same as row by row?"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pullback.checker.draw import near, rounding
+from pullback.checker.finding import Finding
+from pullback.checker.probe import probe
+from pullback.checker.settings import Settings
+from pullback.checker.space import Space, roundoff
+from pullback.view.subject import Subject
+
+ROWS = 4
+SIZE = 256
+
+
+@probe(rank=90, skip_when_wrong=True)
+def question(subject: Subject, settings: Settings) -> list[Finding]:
+    """Compare a few rows of the host's Jacobian with pullbacks of unit cotangents."""
+    where = subject.words.batching
+    outputs = subject.forward(subject.inputs)
+    space = Space.of(outputs)
+    if (
+        subject.jacobian is None
+        or not 0 < space.size <= SIZE
+        or any(o.dtype.kind == "c" for o in (*outputs, *subject.inputs))
+    ):
+        return []
+    try:
+        subject.pullback(subject.inputs, outputs)
+    except Exception:  # the contract probe says so
+        return []
+    try:
+        whole = subject.jacobian(subject.inputs)
+    except Exception as error:  # a host may refuse to batch in any way it likes
+        return [
+            Finding(
+                "batching", "note", f"no {where}: {type(error).__name__}", capability=where, answer="refused"
+            )
+        ]
+    unit = roundoff(outputs)
+    for row in settings.rng(14).permutation(space.size)[:ROWS]:
+        k, place = space.where(int(row))
+        single = subject.pullback(subject.inputs, space.unpack(np.eye(1, space.size, row)[0]))
+        for g, block in zip(single, whole[k]):
+            if g is not None and block is not None and not near(block[place], g, rtol=rounding(unit)):
+                return [
+                    Finding(
+                        "batching",
+                        "wrong" if subject.is_rule else "note",
+                        "the jacobian computed in one go differs from row by row",
+                        "batching-differs",
+                        "look for operations that mix the rows of a batch of cotangents",
+                        where=where,
+                        capability=where,
+                        answer="no",
+                        inputs=subject.inputs,
+                    )
+                ]
+    return [Finding("batching", "note", "the jacobian agrees row by row", capability=where, answer="yes")]

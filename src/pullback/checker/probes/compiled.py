@@ -1,0 +1,54 @@
+"""Is the gradient the same when the function is compiled?"""
+
+from __future__ import annotations
+
+from pullback.checker.draw import cotangents, near, rounding
+from pullback.checker.finding import Finding
+from pullback.checker.probe import probe
+from pullback.checker.settings import Settings
+from pullback.checker.space import roundoff
+from pullback.view.subject import Subject
+
+
+@probe(rank=80, skip_when_wrong=True, in_shipped_dtype=True)
+def question(subject: Subject, settings: Settings) -> list[Finding]:
+    """Compare every compiled variant with eager."""
+    findings = []
+    for name, (_, pullback) in subject.variants.items():
+        if name in subject.slow and not settings.xla:
+            continue
+        given = cotangents(subject, settings.rng(13))
+        try:
+            eager = subject.pullback(subject.inputs, given)
+        except Exception:  # the contract probe says so
+            return []
+        try:
+            found = pullback(subject.inputs, given)
+        except Exception as error:  # a compiler may refuse in any way it likes
+            findings.append(
+                Finding(
+                    "compiled", "note", f"{name}: {type(error).__name__}", capability=name, answer="refused"
+                )
+            )
+            continue
+        same = all(near(a, b, rtol=rounding(roundoff(given))) for a, b in zip(eager, found))
+        if same:
+            findings.append(
+                Finding("compiled", "note", f"{name} agrees with eager", capability=name, answer="yes")
+            )
+        else:
+            findings.append(
+                Finding(
+                    "compiled",
+                    "wrong" if subject.is_rule else "note",
+                    f"{name} gives another gradient than eager",
+                    "compiled-differs",
+                    subject.words.frozen,
+                    where=name,
+                    capability=name,
+                    answer="no",
+                    inputs=subject.inputs,
+                    cotangents=given,
+                )
+            )
+    return findings

@@ -1,0 +1,75 @@
+"""Does forward mode agree with reverse mode? ⟨v, J u⟩ = ⟨Jᵀ v, u⟩."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pullback.checker.directions import relative, signed
+from pullback.checker.finding import Finding
+from pullback.checker.probe import probe
+from pullback.checker.problem import Problem, ShapeMismatchError
+from pullback.checker.settings import Settings
+from pullback.view.subject import Subject
+
+
+@probe(rank=70, skip_when_wrong=True)
+def question(subject: Subject, settings: Settings) -> list[Finding]:
+    """Run the dot test with the host's pushforward."""
+    if subject.pushforward is None or not any(subject.differentiable):
+        return []
+    rng = settings.rng(12)
+    try:
+        problem = Problem.of(subject)
+        v = signed(rng, problem.y.size)
+        g = problem.gradient(v)
+    except ShapeMismatchError:
+        return []
+    except Exception:  # the contract probe says so
+        return []
+    u = np.where(problem.still(), 0.0, relative(rng, problem.x))
+    tangents = list(subject.inputs)
+    for k, part in zip(problem.chosen, problem.domain.unpack(u)):
+        tangents[k] = part
+    try:
+        pushed = subject.pushforward(subject.inputs, tuple(tangents))
+    except Exception as error:  # a host may refuse forward mode in any way it likes
+        return [
+            Finding(
+                "forward_mode",
+                "note",
+                f"no forward mode: {type(error).__name__}",
+                capability="forward",
+                answer="refused",
+            )
+        ]
+    along = problem.codomain.pack(pushed)
+    if not np.isfinite(along).all() or not np.isfinite(g).all():
+        return []
+    left, right = float(v @ along), float(g @ u)
+    scale = max(float(np.linalg.norm(v * along)), float(np.linalg.norm(g * u)), 1e-300)
+    rounding = 1e3 * problem.unit * np.sqrt(problem.x.size + problem.y.size)
+    if abs(left - right) <= max(rounding, settings.rtol or 0.0) * scale:
+        return [
+            Finding(
+                "forward_mode",
+                "note",
+                "forward mode agrees with reverse mode",
+                capability="forward",
+                answer="yes",
+            )
+        ]
+    claimed = subject.forward_mode_claimed
+    return [
+        Finding(
+            "forward_mode",
+            "wrong" if claimed and subject.intent.kind == "exact" else "note",
+            "forward mode gives another derivative than reverse mode"
+            + ("" if claimed else " (the host ignores the rule there)"),
+            "forward-mode" if claimed else None,
+            measured=left,
+            claimed=right,
+            where="forward",
+            capability="forward",
+            answer="no",
+        )
+    ]

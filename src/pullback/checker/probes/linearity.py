@@ -1,0 +1,64 @@
+"""Is the pullback linear in the cotangent, and zero for zero?"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pullback.checker.directions import signed
+from pullback.checker.finding import Finding
+from pullback.checker.probe import probe
+from pullback.checker.problem import Problem
+from pullback.checker.settings import Settings
+from pullback.view.subject import Subject
+
+
+@probe(rank=40)
+def question(subject: Subject, settings: Settings) -> list[Finding]:
+    """Compare g(2a − 3b) with 2g(a) − 3g(b), at the given point."""
+    if not any(subject.differentiable):
+        return []
+    try:
+        problem = Problem.of(subject)
+        broken = nonlinear(problem, settings.rng(7), settings.rtol or 0.0)
+    except Exception:  # the contract probe says so
+        return []
+    if broken is None:
+        return []
+    slug, sentence, v = broken
+    declared = subject.intent.kind == "differs"
+    return [
+        Finding(
+            "linearity",
+            "note" if declared else "wrong",
+            sentence + (" (declared as different on purpose)" if declared else ""),
+            None if declared else slug,
+            inputs=subject.inputs,
+            cotangents=problem.codomain.unpack(v),
+            edit="use `dy` once and linearly, as a factor of every term",
+        )
+    ]
+
+
+def nonlinear(
+    problem: Problem, rng: np.random.Generator, accuracy: float = 0.0
+) -> tuple[str, str, np.ndarray[tuple[int], np.dtype[np.float64]]] | None:
+    """Say how linearity fails, or None."""
+    if not problem.x.size or not np.isfinite(problem.y).all():
+        return None
+    # Powers of two times a common pattern: the combination is exact in every dtype.
+    a, b = (np.round(signed(rng, problem.y.size) * 8) / 8 for _ in range(2))
+    ga, gb, mixed = problem.gradient(a), problem.gradient(b), problem.gradient(2 * a - 3 * b)
+    zero = problem.gradient(np.zeros_like(a))
+    if not all(np.isfinite(g).all() for g in (ga, gb, mixed, zero)):
+        return None
+    size = float(max(np.abs(ga).max(initial=0), np.abs(gb).max(initial=0)))
+    rounding = max(64 * problem.unit * np.sqrt(problem.y.size), accuracy / 16)
+    tolerance = rounding * max(size, 1e-300)
+    if np.abs(zero).max(initial=0) > tolerance:
+        ignored = np.array_equal(ga, gb)
+        slug = "upstream-ignored" if ignored else "upstream-additive"
+        return slug, "the gradient is not zero for a zero upstream gradient", a
+    gap = np.abs(mixed - (2 * ga - 3 * gb)).max(initial=0)
+    if gap > 16 * tolerance:
+        return "upstream-nonlinear", "the gradient is not linear in the upstream gradient", a
+    return None

@@ -1,0 +1,89 @@
+"""Is the derivative of the gradient right, with a cotangent that depends on the inputs too?"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pullback.checker.examine import examine
+from pullback.checker.finding import Finding
+from pullback.checker.points import Point
+from pullback.checker.probe import probe
+from pullback.checker.problem import ShapeMismatchError
+from pullback.checker.second import second_subject
+from pullback.checker.settings import Settings
+from pullback.view.subject import Subject
+
+ROW = "second order"
+
+
+@probe(rank=50, skip_when_wrong=True)
+def question(subject: Subject, settings: Settings) -> list[Finding]:
+    """Test the host's second derivative against differences of the pullback."""
+    if settings.order < 2 or subject.second is None or subject.order == 1 or not any(subject.differentiable):
+        return []
+    rng = settings.rng(8)
+    try:
+        lifted = second_subject(subject, rng)
+    except Exception:  # no gradient at all, or none that can be evaluated here
+        return []
+    try:
+        outcome = examine(lifted, Point("given", lifted.inputs), rng, settings, own=False)
+    except ShapeMismatchError:
+        return [
+            Finding(
+                "second_order",
+                "wrong",
+                "the second derivative has another shape than its input",
+                "wrong-shape",
+                inputs=subject.inputs,
+                capability=ROW,
+                answer="no",
+            )
+        ]
+    except Exception as error:  # the host cannot differentiate the pullback
+        return [
+            Finding(
+                "second_order",
+                "note",
+                f"no second derivative: {type(error).__name__}",
+                capability=ROW,
+                answer="refused",
+            )
+        ]
+    if outcome.verdict == "wrong" and outcome.discrepancy < 1e-6:
+        return []
+    if outcome.verdict != "wrong":
+        return [
+            Finding(
+                "second_order",
+                "note",
+                f"second order {outcome.verdict}",
+                capability=ROW,
+                answer="yes" if outcome.verdict == "right" else "undecided",
+                resolution=None if not np.isfinite(outcome.resolution) else float(outcome.resolution),
+            )
+        ]
+    if subject.opaque is not None and subject.opaque():
+        return [
+            Finding(
+                "second_order",
+                "note",
+                "no second derivative: the gradient runs through Python code",
+                capability=ROW,
+                answer="no",
+            )
+        ]
+    worst = outcome.worst
+    return [
+        Finding(
+            "second_order",
+            "wrong",
+            "the second derivative is not the derivative of the gradient",
+            measured=worst.measured if worst else None,
+            claimed=worst.claimed if worst else None,
+            resolution=float(outcome.resolution),
+            inputs=subject.inputs,
+            capability=ROW,
+            answer="no",
+        )
+    ]

@@ -1,0 +1,55 @@
+"""The pullback as a function of its own: (inputs, cotangents) ↦ cotangents of the inputs.
+
+Its derivative is the second order of the subject, so every test of the first order serves the second.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pullback.checker.draw import cotangents
+from pullback.view.subject import Array, Arrays, Cotangents, Subject
+
+
+def second_subject(subject: Subject, rng: np.random.Generator) -> Subject:
+    """Lift a subject by one order; the cotangent becomes an input."""
+    given = cotangents(subject, rng)
+    count = len(subject.inputs)
+    outer = subject.second
+    assert outer is not None
+    alive = [k for k, g in enumerate(subject.pullback(subject.inputs, given)) if g is not None]
+    if not alive:
+        raise ValueError("no gradient flows to any input")
+
+    def forward(inputs: Arrays) -> Arrays:
+        found = subject.pullback(inputs[:count], inputs[count:])
+        return tuple(np.zeros_like(inputs[k]) if found[k] is None else _array(found[k]) for k in alive)
+
+    def pullback(inputs: Arrays, weights: Arrays) -> Cotangents:
+        spread: list[Array | None] = [None] * count
+        for k, w in zip(alive, weights):
+            spread[k] = w
+        by_input, by_cotangent = outer(inputs[:count], inputs[count:], tuple(spread))
+        # A missing second derivative counts as zero in every sum the host builds with it: so it does here.
+        first = [
+            (np.zeros_like(x) if g is None else g) if d else None
+            for g, x, d in zip(by_input, inputs, subject.differentiable)
+        ]
+        rest = [np.zeros_like(x) if g is None else g for g, x in zip(by_cotangent, inputs[count:])]
+        return (*first, *rest)
+
+    return Subject(
+        name=f"gradient of {subject.name}",
+        inputs=(*subject.inputs, *given),
+        names=(*subject.names, *(f"cotangent {k}" for k in range(len(given)))),
+        differentiable=(*subject.differentiable, *([True] * len(given))),
+        forward=forward,
+        pullback=pullback,
+        is_rule=subject.is_rule,
+        words=subject.words,
+    )
+
+
+def _array(value: Array | None) -> Array:
+    assert value is not None
+    return value

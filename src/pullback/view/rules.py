@@ -1,0 +1,110 @@
+"""The rule of a callable, as the checker needs it: run as its body, judged by its claim, called by hand."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from pullback import contract, outputs, tree
+from pullback.application import Application, RulePullback
+from pullback.hosts.base import Met
+from pullback.hosts.operation import Tensor
+from pullback.plan import Plan, plan
+from pullback.rule import EXACT, Intent, Rule, signature_of
+from pullback.view.subject import Arrays, Cotangents, Pullback
+
+if TYPE_CHECKING:
+    from pullback.view.adapter import Adapter
+
+Function = Callable[..., Any]
+How = Callable[[Function], Function]  # gives the function that is run in the place of the callable itself
+
+
+def bodies(adapter: Adapter) -> tuple[How | None, list[Met]]:
+    """Give the way to run every rule as its plain body, and the rules that were met."""
+    rule = adapter.rule
+    if rule is not None and _fits(rule, adapter):
+        return (lambda _: functools.partial(_outputs, rule)), [Met(rule.name, rule.intent)]
+    try:
+        with adapter.surroundings(), adapter.bypassed() as met:
+            adapter.run()(adapter.sources(adapter.inputs))
+    except Exception:  # the function itself is at fault, or cannot run at its example
+        return None, []
+
+    def without_rules(function: Function) -> Function:
+        def run(*args: Any, **kwargs: Any) -> Any:
+            with adapter.bypassed():
+                return function(*args, **kwargs)
+
+        return run
+
+    return (without_rules if met else None), met
+
+
+def _outputs(rule: Rule, *args: Any, **kwargs: Any) -> Any:
+    """Run the body of a rule for its outputs; a replacement returns no `grad`."""
+    returned = rule.body(*args, **kwargs)
+    return returned if rule.bare else outputs.split(returned, rule)[0]
+
+
+def _fits(rule: Rule, adapter: Adapter) -> bool:
+    """Tell whether the body takes what the function takes, and not what a wrapper makes of it."""
+    try:
+        rule.signature.bind(*adapter.arguments.args, **adapter.arguments.kwargs)
+    except TypeError:
+        return False
+    return True
+
+
+def claim(rule: Rule | None, met: Sequence[Met]) -> Intent:
+    """Say what the gradient claims to be: what its rule says, or what the rules inside make of it."""
+    if rule is not None:
+        return rule.intent
+    for other in met:
+        if other.intent.kind != "exact":
+            return Intent("differs", reason=f"it uses {other.name}, whose gradient is {other.intent}")
+    return EXACT
+
+
+def by_hand(adapter: Adapter) -> Pullback | None:
+    """Give the user's pullback called by hand, when the function itself is a rule, native or not."""
+    rule, native = adapter.rule, None
+    if rule is None:
+        native = adapter.native_pullback()
+        rule = Rule(adapter.function, adapter.name, adapter.signature() or signature_of(None))
+    elif rule.bare or not _fits(rule, adapter):
+        return None
+    if adapter.parameters or (adapter.rule is None and native is None):
+        return None
+
+    def pullback(inputs: Arrays, cotangents: Arrays) -> Cotangents:
+        with adapter.surroundings():
+            sources, given = adapter.constants(inputs), adapter.constants(cotangents)
+            args, kwargs = adapter.arguments.filled(sources)
+            made, tensors = plan(rule, tuple(args), kwargs)
+            if native is None:
+                laid = _pulled(made, tensors, given)
+            else:
+                laid = _laid(native(args, kwargs, given), made, tensors)
+            found = dict(zip(map(id, tensors), laid))
+            parts = [found.get(id(x)) if d else None for x, d in zip(sources, adapter.differentiable)]
+            return tuple(None if part is None else adapter.array(part) for part in parts)
+
+    return pullback
+
+
+def _pulled(made: Plan, tensors: list[Tensor], cotangents: Sequence[Tensor]) -> list[Any]:
+    """Run a rule and its `grad`, and give what that returned for each tensor, as it is."""
+    values, pull = Application(made).forward(tensors)
+    rest = iter(cotangents)
+    assert isinstance(pull, RulePullback)
+    return pull.raw([next(rest) if made.host.differentiable(value) else None for value in values])
+
+
+def _laid(given: Any, made: Plan, tensors: Sequence[Tensor]) -> list[Any]:
+    """Lay what a native rule returned along the tensors: one by one, as TensorFlow has it, or by argument."""
+    leaves = tree.flatten(given)[0]
+    if len(leaves) == made.count and not isinstance(given, Mapping):
+        return leaves
+    return contract.laid(given, made, tensors, made.rule.body)[0]

@@ -1,0 +1,125 @@
+"""Results remembered by the content of the arguments: bounded, off by default, hits counted.
+
+Two calls are the same when their function, the bytes, shapes and dtypes of their arrays, their statics and
+the plain values that the function reads by name are. The oldest result goes first. Results are kept
+read-only, so that nobody changes what another one gets.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dis
+import inspect
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from pullback.rule import global_names
+from pullback.wrapping import same
+
+Array = np.ndarray[Any, Any]
+
+
+class Cache:
+    """Keep the last results of a function."""
+
+    def __init__(self, size: int, reads: Reads | None = None) -> None:
+        self.size = size
+        self._reads = reads
+        self.hits = 0
+        self.misses = 0
+        self._kept: OrderedDict[Any, list[Array]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def __repr__(self) -> str:
+        blind = "; it does not see " + ", ".join(f"`{name}`" for name in self.unseen) if self.unseen else ""
+        return f"<cache of {len(self)} of {self.size} results, {self.hits} hits, {self.misses} misses{blind}>"
+
+    @property
+    def unseen(self) -> list[str]:
+        """Name what the function reads by name and may change without a word: call `clear` when it does."""
+        return self._reads.unseen() if self._reads is not None else []
+
+    def get(self, key: Any) -> list[Array] | None:
+        """Give a remembered result, and count it."""
+        with self._lock:
+            found = self._kept.get(key)
+            if found is None:
+                self.misses += 1
+                return None
+            self.hits += 1
+            self._kept.move_to_end(key)
+            return found
+
+    def put(self, key: Any, results: Sequence[Array]) -> list[Array]:
+        """Remember a result; give it back as it will be handed out."""
+        kept = []
+        for result in results:
+            view = result.view()
+            view.flags.writeable = False
+            kept.append(view)
+        with self._lock:
+            self._kept[key] = kept
+            while len(self._kept) > self.size:
+                self._kept.popitem(last=False)
+        return kept
+
+    def clear(self) -> None:
+        """Forget every result and every count."""
+        with self._lock:
+            self._kept.clear()
+            self.hits = self.misses = 0
+
+
+class Reads:
+    """What a function reads by name: the numbers, strings and functions of its globals and closure.
+
+    What can change in place is left out, and so is what the function itself writes: a list that it counts
+    its calls in does not make each of them another one.
+    """
+
+    def __init__(self, function: Any) -> None:
+        code = getattr(function, "__code__", None)
+        held = getattr(function, "__self__", None)
+        self.itself = ["self"] if held is not None and not inspect.ismodule(held) else []
+        self.space = getattr(function, "__globals__", {})
+        self.cells: list[tuple[str, Any]] = []
+        self.names: list[str] = []
+        if code is None:
+            return
+        own = {i.argval for i in dis.get_instructions(code) if i.opname in ("STORE_GLOBAL", "STORE_DEREF")}
+        cells = zip(code.co_freevars, function.__closure__ or ())
+        self.cells = [(name, cell) for name, cell in cells if name not in own]
+        self.names = [name for name in global_names(code) if name not in own]
+
+    def _found(self) -> Iterator[tuple[str, Any]]:
+        for name in self.names:
+            if name in self.space:
+                yield name, self.space[name]
+        for name, cell in self.cells:
+            with contextlib.suppress(ValueError):  # a cell that is not filled yet
+                yield name, cell.cell_contents
+
+    def now(self) -> Any:
+        """Name what is read, as it is now."""
+        return tuple((name, key) for name, value in self._found() if (key := _plain(value)) is not None)
+
+    def unseen(self) -> list[str]:
+        """Name what is read and can change in place."""
+        return self.itself + [name for name, value in self._found() if _plain(value) is None]
+
+
+def _plain(value: Any) -> Any:
+    """Name a value that cannot change in place; None for any other."""
+    hidden: list[Any] = []
+    try:
+        key = same.lasting(value, hidden)
+    except same.MutableError:
+        return None
+    return None if hidden else key
