@@ -9,6 +9,17 @@ import jax
 from jax.interpreters import batching
 
 
+def register(primitive: Any, batch: Callable[..., list[Any]]) -> None:
+    """Tell JAX what a primitive does to a batch: `batch` gives results that have it at the front."""
+
+    def rule(axis: Any, operands: Sequence[Any], places: Sequence[Any], **params: Any) -> Any:
+        mapped = any(place is not None for place in places)
+        results = batch(axis, operands, places, **params) if mapped else primitive.bind(*operands, **params)
+        return results, [0 if mapped else None] * len(results)
+
+    batching.fancy_primitive_batchers[primitive] = rule
+
+
 def front(axis: Any, x: Any, place: int | None) -> Any:
     """Bring the axis of the batch to the front; repeat what has none."""
     return batching.bdim_at_front(x, place, axis.size, axis.explicit_mesh_axis)

@@ -13,9 +13,9 @@ from typing import Any
 import jax
 from jax.core import Tracer, eval_jaxpr
 from jax.extend.core import Primitive
-from jax.interpreters import ad, batching, mlir
+from jax.interpreters import ad, mlir
 
-from pullback.hosts.jax.batches import front, fronts, over_axis
+from pullback.hosts.jax.batches import front, fronts, over_axis, register
 from pullback.hosts.jax.derivative import array
 from pullback.hosts.jax.linear_p import moves, zero_of
 from pullback.hosts.jax.tracing import Traced, trace
@@ -69,13 +69,9 @@ def _call_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, name: str, pro
     return program.differentiate(list(map(array, primals)), tangents)
 
 
-def _call_batch(axis: Any, operands: Any, places: Any, *, name: str, program: Program) -> Any:
-    if all(place is None for place in places):
-        outputs = call_p.bind(*operands, name=name, program=program)
-        return outputs, [None] * len(outputs)
+def _call_batch(axis: Any, operands: Any, places: Any, *, name: str, program: Program) -> list[Any]:
     moved, axes = fronts(axis, operands, places)
-    outputs = call_p.bind(*moved, name=name, program=_Batch(program, axis, axes))
-    return outputs, [0] * len(outputs)
+    return list(call_p.bind(*moved, name=name, program=_Batch(program, axis, axes)))
 
 
 @dataclasses.dataclass(eq=False)
@@ -101,5 +97,5 @@ class _Batch(Program):
 
 
 ad.primitive_jvps[call_p] = _call_jvp
-batching.fancy_primitive_batchers[call_p] = _call_batch
+register(call_p, _call_batch)
 mlir.register_lowering(call_p, mlir.lower_fun(_call_impl, multiple_results=True))

@@ -57,28 +57,23 @@ class Derivative:
     def batched(self, axis: Any, axes: list[int | None]) -> Derivative:
         """Give the derivative of a batch of runs; `axes` tell which residuals have one, at the front."""
         types = tuple(unmapped_aval(axis.size, 0, kind, axis.explicit_mesh_axis) for kind in self.outputs)
-        pull = _BatchedPull(self.pull, axis, axes)
-        push = self.push if self.transposes else _BatchedPush(self, axis, axes)
-        return dataclasses.replace(self, pull=pull, push=push, outputs=types)
+        batch = _Batch(self, axis, axes)
+        push = self.push if self.transposes else batch.push
+        return dataclasses.replace(self, pull=batch.pull, push=push, outputs=types)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class _BatchedPull:
-    pull: Move
-    axis: Any
-    axes: list[int | None]
+class _Batch:
+    """The derivative of one run, for each run of a batch."""
 
-    def __call__(self, residuals: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
-        return list(over_axis(self.axis, self.pull, [self.axes, 0])(list(residuals), list(cotangents)))
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class _BatchedPush:
     one: Derivative
     axis: Any
     axes: list[int | None]
 
-    def __call__(self, batched: Derivative, residuals: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:
+    def pull(self, residuals: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
+        return list(over_axis(self.axis, self.one.pull, [self.axes, 0])(list(residuals), list(cotangents)))
+
+    def push(self, batched: Derivative, residuals: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:
         one = dataclasses.replace(self.one, moving=batched.moving, count=batched.count)
         return list(over_axis(self.axis, one.jvp, [self.axes, 0])(list(residuals), list(tangents)))
 

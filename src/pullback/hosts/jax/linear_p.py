@@ -20,10 +20,10 @@ from typing import Any
 import jax
 from jax.core import Tracer
 from jax.extend.core import Primitive
-from jax.interpreters import ad, batching, mlir
+from jax.interpreters import ad, mlir
 
 from pullback.hosts import refusals
-from pullback.hosts.jax.batches import front, fronts
+from pullback.hosts.jax.batches import front, fronts, register
 from pullback.hosts.jax.derivative import Derivative, Move, Refuse
 from pullback.hosts.jax.varying import typed
 from pullback.hosts.operation import Operation
@@ -191,21 +191,17 @@ class _Along:
         return along(lambda full: self.move(full, given), before, self.moving, changes)
 
 
-def _linear_batch(axis: Any, operands: Any, places: Any, *, derivative: Derivative) -> Any:
+def _linear_batch(axis: Any, operands: Any, places: Any, *, derivative: Derivative) -> list[Any]:
     """Bind the primitive again, over batches: what it does to one example is done to each."""
-    if all(place is None for place in places):
-        results = linear_p.bind(*operands, derivative=derivative)
-        return results, [None] * len(results)
     count = derivative.count
     residuals, axes = fronts(axis, operands[:count], places[:count])
     tangents = [front(axis, x, place) for x, place in zip(operands[count:], places[count:])]
-    results = linear_p.bind(*residuals, *tangents, derivative=derivative.batched(axis, axes))
-    return results, [0] * len(results)
+    return list(linear_p.bind(*residuals, *tangents, derivative=derivative.batched(axis, axes)))
 
 
 ad.primitive_jvps[linear_p] = _linear_jvp
 ad.primitive_transposes[linear_p] = _linear_transpose
-batching.fancy_primitive_batchers[linear_p] = _linear_batch
+register(linear_p, _linear_batch)
 mlir.register_lowering(linear_p, mlir.lower_fun(_linear_impl, multiple_results=True))
 
 
@@ -227,22 +223,15 @@ def _output_jvp(primals: Any, tangents: Any, *, derivative: Derivative, counts: 
     return outputs, tangents_of(derivative, outputs, residuals, _split(tangents, counts)[2])
 
 
-def _output_batch(axis: Any, operands: Any, places: Any, *, derivative: Derivative, counts: Any) -> Any:
-    if all(place is None for place in places):
-        return bind_outputs(derivative, *_split(operands, counts)), [None] * counts[0]
+def _output_batch(axis: Any, operands: Any, places: Any, *, derivative: Derivative, counts: Any) -> list[Any]:
     outputs, residuals, inputs = _split(list(zip(operands, places)), counts)
     moved, axes = fronts(axis, [x for x, _ in residuals], [place for _, place in residuals])
-    outputs = bind_outputs(
-        derivative.batched(axis, axes),
-        [front(axis, *output) for output in outputs],
-        moved,
-        [front(axis, *x) for x in inputs],
-    )
-    return outputs, [0] * len(outputs)
+    outputs, inputs = ([front(axis, *pair) for pair in part] for part in (outputs, inputs))
+    return bind_outputs(derivative.batched(axis, axes), outputs, moved, inputs)
 
 
 output_p.def_impl(_output_impl)
 output_p.def_abstract_eval(_output_impl)
 ad.primitive_jvps[output_p] = _output_jvp
-batching.fancy_primitive_batchers[output_p] = _output_batch
+register(output_p, _output_batch)
 mlir.register_lowering(output_p, lambda _, *operands, **params: _output_impl(*operands, **params))
