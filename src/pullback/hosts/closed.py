@@ -18,13 +18,14 @@ from typing import Any
 import numpy as np
 
 from pullback.hosts.operation import Derived
-from pullback.rule import global_names
+from pullback.rule import global_names, names_in
 
 # the modules of the standard library through which everything can be reached are none of these
 _EVERYTHING = {"builtins", "gc", "importlib", "inspect", "sys"}
 _LIBRARIES = (frozenset(sys.stdlib_module_names) - _EVERYTHING) | {
     *("tensorflow", "keras", "torch", "jax", "numpy", "pullback")
 }
+_RECORDING = {"GradientTape", "ForwardAccumulator"}  # it records by itself
 _DTYPES = {"DType", "dtype"}
 _CONSTANTS = (int, float, complex, str, bytes, type(None), np.ndarray, np.generic, np.ufunc)
 _NO_NAMES = {"__import__", "eval", "exec", "globals", "vars"}  # they find what the code does not name
@@ -63,6 +64,8 @@ def _follow(function: Any, found: list[Named]) -> bool:
     names = global_names(code)
     defaults = (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values())
     if not _NO_NAMES.isdisjoint(names) or _imports(code) or not all(map(_is_constant, defaults)):
+        return False
+    if not _RECORDING.isdisjoint(names_in(code)):
         return False
     for look, value in _named(function, names):
         if any(value is known for _, known in found):

@@ -127,7 +127,7 @@ class Operation(Protocol):
 
 
 class Derived:
-    """What an operation that stands for a part of another one has in common with it."""
+    """An operation made of another one, such as its pullback or its batch: it has the same call and host."""
 
     def __init__(self, operation: Operation) -> None:
         self.plan = operation.plan

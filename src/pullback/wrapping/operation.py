@@ -45,7 +45,11 @@ def bare(site: Site, host: Host, tensors: Sequence[Tensor]) -> tuple[list[Tensor
 
 
 class Now(Promised):
-    """A call that is run at once: the function, and what it returned in the place of a promise."""
+    """A call that is run at once, because nobody differentiates or traces it.
+
+    A host takes the function and the specs that its outputs will have. Here both are one object: the specs
+    are read off what the function returned, and nothing is tried beforehand.
+    """
 
     token: int  # from the host
 

@@ -32,9 +32,8 @@ def apply(operation: Operation, tensors: list[Any]) -> list[Any]:
     closed = is_closed(operation)
     known: Effects | None = operation.memo.get(_EFFECTS) if closed else None
     effects = Effects(tensors) if known is None else known
-    around = recording.unrecorded.own
-    own: list[Any] = []
-    recording.unrecorded.own = own
+    tapes = None if closed else recording.OwnTapes()  # a body that is closed opens none
+    own = None if tapes is None else tapes.start()
     recording.stop()
     if known is None:
         recording.start_listening(effects)
@@ -47,7 +46,8 @@ def apply(operation: Operation, tensors: list[Any]) -> list[Any]:
         if known is None:
             recording.stop_listening(effects)
         recording.restart()
-        recording.unrecorded.own = around
+        if tapes is not None:
+            tapes.stop()
     if closed:
         operation.memo[_EFFECTS] = effects
     else:

@@ -8,10 +8,9 @@ They are imported here and nowhere else; where one is missing, `AVAILABLE` is Fa
 from __future__ import annotations
 
 import contextlib
-import functools
 import threading
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 from pullback.patched import patched
 
@@ -93,21 +92,52 @@ def followed_outside(tensor: Any) -> bool:
             open_again(handle)
 
 
-def _records_for_bodies(add: str, remove: str, new: str = "") -> None:
-    """Let what a body opens record, though its thread does not: TensorFlow can stop a whole thread only."""
-    close, open_again = getattr(pywrap_tfe, remove), getattr(pywrap_tfe, add)
+class OwnTapes:
+    """Let what a body opens record, though its thread does not: TensorFlow can stop a whole thread only.
 
-    def opened(handle: Any) -> None:
+    The functions that open and close tapes are others while such a body runs, on any thread.
+    """
+
+    _running: ClassVar[list[OwnTapes]] = []
+    _lock: ClassVar[threading.Lock] = threading.Lock()
+
+    def start(self) -> list[Any]:
+        """Begin: what is opened from now on is listed."""
+        self._around, unrecorded.own = unrecorded.own, []
+        with self._lock:
+            self._running.append(self)
+            _set(_OURS)
+        return unrecorded.own
+
+    def stop(self) -> None:
+        """End."""
+        unrecorded.own = self._around
+        with self._lock:
+            self._running.remove(self)
+            if not self._running:
+                _set(_THEIRS)
+
+
+def _set(functions: dict[str, Any]) -> None:
+    for name, function in functions.items():
+        setattr(pywrap_tfe, name, function)
+
+
+def _opening(add: str, remove: str, new: str = "") -> dict[str, Any]:
+    """Give functions that open and close something as TensorFlow's do, and restart or stop the thread."""
+    close, open_again = getattr(pywrap_tfe, remove), getattr(pywrap_tfe, add)
+    make = getattr(pywrap_tfe, new, None)
+
+    def opened(handle: Any) -> Any:
         if unrecorded.own is not None:
             unrecorded.own.append((close, open_again, handle))
             restart()
+        return handle
 
-    @functools.wraps(open_again)
     def adding(handle: Any) -> None:
         open_again(handle)
         opened(handle)
 
-    @functools.wraps(close)
     def removing(handle: Any) -> None:
         close(handle)
         own = unrecorded.own
@@ -116,23 +146,18 @@ def _records_for_bodies(add: str, remove: str, new: str = "") -> None:
             if not any(own):
                 stop()
 
-    setattr(pywrap_tfe, add, adding)
-    setattr(pywrap_tfe, remove, removing)
-    if new:
-        make = getattr(pywrap_tfe, new)
-
-        @functools.wraps(make)
-        def making(*args: Any) -> Any:
-            handle = make(*args)
-            opened(handle)
-            return handle
-
-        setattr(pywrap_tfe, new, making)
+    ours: dict[str, Any] = {add: adding, remove: removing}
+    if make is not None:
+        ours[new] = lambda *args: opened(make(*args))
+    return ours
 
 
 if AVAILABLE:
-    _records_for_bodies("TFE_Py_TapeSetAdd", "TFE_Py_TapeSetRemove", "TFE_Py_TapeSetNew")
-    _records_for_bodies("TFE_Py_ForwardAccumulatorSetAdd", "TFE_Py_ForwardAccumulatorSetRemove")
+    _OURS = {
+        **_opening("TFE_Py_TapeSetAdd", "TFE_Py_TapeSetRemove", "TFE_Py_TapeSetNew"),
+        **_opening("TFE_Py_ForwardAccumulatorSetAdd", "TFE_Py_ForwardAccumulatorSetRemove"),
+    }
+    _THEIRS = {name: getattr(pywrap_tfe, name) for name in _OURS}
 
 
 def has_tangent(tensor: object) -> bool:

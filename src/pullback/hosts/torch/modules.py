@@ -25,7 +25,8 @@ def opened(module: torch.nn.Module) -> tuple[list[Any], Callable[[Sequence[Any]]
     return [parameters], build
 
 
-# What a method reaches through `self` is captured, as it is for any other object.
+# The `self` of a rule that is a method is not taken apart: its parameters are captured, as those of any
+# object are, and answered for by `variables=`.
 opened.leaves_self = True  # type: ignore[attr-defined]
 
 
