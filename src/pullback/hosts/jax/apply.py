@@ -94,12 +94,8 @@ def _freeze(operation: Operation, tensors: list[Any]) -> list[Any]:
     identity, freezing = id(operation.identity), _freezing.get()
     if identity in freezing:  # a `grad` that calls its own rule
         return list(call_p.bind(*tensors, name=operation.name, program=_Call(operation)))
-    unknown: list[int] = []
-    types: list[Any] = []
-    for i, tensor in enumerate(tensors):
-        if isinstance(tensor, Tracer):
-            unknown.append(i)
-            types.append(jax.typeof(tensor))
+    unknown = [i for i, tensor in enumerate(tensors) if isinstance(tensor, Tracer)]
+    types = [jax.typeof(tensors[i]) for i in unknown]
     both = _Both(operation, tensors, unknown)
     token = _freezing.set(freezing | {identity})
     try:

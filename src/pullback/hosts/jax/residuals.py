@@ -30,13 +30,8 @@ def eager(
     operation: Operation, tensors: list[Any], outputs: list[Any], pull: Pullback
 ) -> tuple[list[Any], Derivative]:
     """Give the residuals and the derivative of a run, without tracing its pullback."""
-    types: list[Any] = []
-    floating: list[int] = []
-    for i, output in enumerate(outputs):
-        kind = jax.typeof(output).to_tangent_aval()
-        if kind.dtype != jax.dtypes.float0:
-            types.append(kind)
-            floating.append(i)
+    kinds = [jax.typeof(output).to_tangent_aval() for output in outputs]
+    floating = tuple(i for i, kind in enumerate(kinds) if kind.dtype != jax.dtypes.float0)
     pushes = operation.has_pushforward
     # what a derivative needs beside what `grad` closes over
     kept = list(tensors) if pushes or operation.order == 1 else []
@@ -44,8 +39,8 @@ def eager(
         kept += outputs
     move = _Pull(operation, tensors, pull, len(outputs), floating)
     push = functools.partial(forward.pushforward, operation) if pushes else forward.transpose
-    of_outputs, counts = (tuple(types), tuple(floating)), (len(tensors), len(kept))
-    return kept, Derivative(operation, move, push, *of_outputs, *counts, transposes=not pushes)
+    types, counts = tuple(kinds[i] for i in floating), (len(tensors), len(kept))
+    return kept, Derivative(operation, move, push, types, floating, *counts, transposes=not pushes)
 
 
 def traced(
