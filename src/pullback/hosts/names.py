@@ -22,7 +22,9 @@ def name_of(operation: Any, tensor: Any) -> str:
     """Find the shortest name of a tensor that is no argument; nothing where there is none."""
     while hasattr(operation, "inner"):
         operation = operation.inner
-    plan = getattr(operation, "plan", operation)
+    plan = getattr(operation, "plan", None)
+    if plan is None:  # its name is all that was kept of it
+        return ""
     level = [*plan.rule.captured(), *_statics(plan)]
     seen: set[int] = set()
     for _ in range(_DEPTH + 1):

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from pullback import dtypes
-from pullback.errors import DerivativeError, ExternalError, PullbackError
+from pullback.errors import DerivativeError, ExternalError
 from pullback.hosts.foreign import Foreign
 from pullback.hosts.specs import Spec, same_shape, show_shape
 
@@ -202,7 +202,7 @@ def telling(function: Callable[..., Any], *, chained: bool) -> Callable[..., Any
             kept = error
         args = ()
         text = str(kept) if isinstance(kept, ExternalError) else f"{type(kept).__name__}: {kept}"
-        if not chained and not isinstance(kept, PullbackError):  # which says where it is from
+        if not chained:
             text = f"a function outside the framework raised\n{''.join(traceback.format_exception(kept))}"
         link: BaseException | None = kept
         while link is not None:  # the lines stay, the arrays of their variables go

@@ -225,7 +225,8 @@ class Guards:
     def _attributes(self, value: Any, path: str, wanted: Callable[[str], bool]) -> Parts:
         """List what an object has itself."""
         if _package(type(value)) == "pullback":  # its names are not the user's, but it may hold his functions
-            wanted = {n for n, part in vars(value).items() if isinstance(part, _CODE)}.__contains__
+            held = getattr(value, "__dict__", {}).items()
+            wanted = {name for name, part in held if isinstance(part, _CODE)}.__contains__
         for name in sorted(self._asked):  # what is not there today may be tomorrow
             if _package(type(value)) not in _LIBRARIES and not hasattr(value, name):
                 yield "length", None, False, f"pb_has({path}, {name!r})"
