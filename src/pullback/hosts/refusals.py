@@ -160,8 +160,7 @@ def captured_tensor(
 
     `described` stands for one without a name; `cut` is code of the host that cuts it off, {} for the name.
     """
-    if not (name or isinstance(operation, Named)):
-        name = names.name_of(operation, tensor)
+    name = name or names.name_of(operation, tensor)
     shown = f"`{name}`" if name else described
     error: CapturedTensorError = CapturedTensorError.about(
         operation.where,
