@@ -34,6 +34,4 @@ def fronts(axis: Any, operands: Sequence[Any], places: Sequence[Any]) -> tuple[l
 def over_axis(axis: Any, function: Callable[..., Any], axes: Sequence[Any]) -> Callable[..., Any]:
     """Map a function over the axis of a batch, under the name it has."""
     named = {} if type(axis.name) is object else {"axis_name": axis.name}  # JAX marks an unnamed axis so
-    return jax.vmap(
-        function, in_axes=tuple(axes), axis_size=axis.size, spmd_axis_name=axis.spmd_name, **named
-    )
+    return jax.vmap(function, tuple(axes), axis_size=axis.size, spmd_axis_name=axis.spmd_name, **named)
