@@ -31,7 +31,7 @@ class Application:
     host, name, where = _of("plan.host"), _of("plan.rule.name"), _of("plan.rule.where")
     order, intent = _of("plan.rule.order"), _of("plan.rule.intent")
     identity, memo, captured = _of("plan.rule.identity"), _of("plan.rule.memo"), _of("plan.rule.captured")
-    flat = _of("plan.flat")
+    flat, has_pushforward = _of("plan.flat"), _of("plan.rule.has_pushforward")
 
     def forward(self, tensors: Sequence[Tensor]) -> tuple[list[Tensor], Pullback]:
         """Run the body; keep of its outputs only what the pullback needs."""
@@ -72,10 +72,6 @@ class Application:
             kwargs = {**kwargs, "output": self.outputs.filled(values)}
         returned = plan.host.run(function, given, kwargs, plan.where)
         return tangent.settle(returned, self.outputs, plan.rule, function, plan.host)
-
-    @property
-    def has_pushforward(self) -> bool:
-        return self.plan.rule.pushforward is not None
 
     @property
     def pushes_output(self) -> bool:

@@ -70,6 +70,10 @@ class Rule:
         """Name the code that runs: rules made anew in every call of a factory share it."""
         return getattr(self.function, "__code__", self)
 
+    @functools.cached_property
+    def has_pushforward(self) -> bool:
+        return self.pushforward is not None
+
     def captured(self) -> Iterator[tuple[str, Any]]:
         """List what the body can reach by name without being handed it: closure cells and globals."""
         return reach(self.function)

@@ -70,9 +70,6 @@ class Named(NamedTuple):
     last_order: tuple[str, str] | None  # its own words for a missing second derivative
     own: bool  # whether it is a rule that the user defined
 
-    def captured(self) -> tuple[()]:
-        return ()
-
 
 def named(operation: Operation) -> Named:
     """Take down what is said of an operation."""

@@ -20,7 +20,6 @@ from pullback.hosts import refusals
 from pullback.hosts.base import Host, Met, Opener
 from pullback.hosts.foreign import Foreign
 from pullback.hosts.jax import arrays, callback
-from pullback.hosts.jax import transforms as _transforms  # noqa: F401  JAX is told there what becomes of `pushed`
 from pullback.hosts.jax.apply import apply
 from pullback.hosts.jax.run import run
 from pullback.hosts.keras import is_weight
@@ -28,24 +27,13 @@ from pullback.hosts.operation import Operation
 from pullback.hosts.overrides import Gradients
 from pullback.hosts.specs import Spec, summed_axes
 
+_SMOOTH = ("floating", "complex")
+
 # Asked several times in every call: what a type and a dtype are is found once.
-_arrays: dict[type, bool] = {}
-_kinds: dict[Any, Kind] = {}
-
-
-def _kind(dtype: Any) -> Kind:
-    found = _kinds.get(dtype)
-    if found is None:
-        found = _kinds[dtype] = kind(dtype.name)
-    return found
-
-
-def _is_array(value: Any) -> bool:
-    kind = type(value)
-    found = _arrays.get(kind)
-    if found is None:
-        found = _arrays[kind] = issubclass(kind, jax.core.Tracer) or isinstance(value, jax.Array)
-    return found
+_kind: Callable[[Any], Kind] = functools.cache(lambda dtype: kind(dtype.name))
+_is_array: Callable[[type], bool] = functools.cache(
+    lambda kind: issubclass(kind, (jax.Array, jax.core.Tracer))
+)
 
 
 class JaxHost(Host):
@@ -55,22 +43,24 @@ class JaxHost(Host):
     arrays: Any = arrays
 
     def owns(self, kind: type) -> bool:
-        native = issubclass(kind, (jax.Array, jax.core.Tracer))
-        return native or (is_weight(kind) and hasattr(kind, "__jax_array__"))
+        return _is_array(kind) or (is_weight(kind) and hasattr(kind, "__jax_array__"))
 
     def opener(self, value: Any) -> Opener | None:
         return None if jax.tree_util.all_leaves([value]) else _open
 
-    is_tensor = staticmethod(_is_array)
+    def is_tensor(self, value: Any) -> bool:
+        return _is_array(type(value))
 
     def ready(self, values: Sequence[Any]) -> bool:
         for value in values:
-            if not (_arrays.get(type(value)) or _is_array(value)) or _kind(value.dtype) != "floating":
+            if not _is_array(type(value)):
+                return False
+            if _kind(value.dtype) != "floating":
                 return False
         return True
 
     def tensor(self, value: Any, *, where: str, argument: str) -> Any:
-        if _is_array(value):
+        if _is_array(type(value)):
             return value
         refusals.require_numbers(value, where, argument)
         return jnp.asarray(value)
@@ -80,13 +70,14 @@ class JaxHost(Host):
         return Spec(tuple(array.shape), array.dtype.name, _kind(array.dtype))
 
     def differentiable(self, tensor: Any) -> bool:
-        return _kind(tensor.dtype) in ("floating", "complex")
+        return _kind(tensor.dtype) in _SMOOTH
 
     def outline(self, output: Any) -> Any:
         return output.shape, output.dtype
 
     def lone(self, output: Any) -> Any:
-        return self.outline(output) if self.is_tensor(output) and self.differentiable(output) else None
+        smooth = _is_array(type(output)) and _kind(output.dtype) in _SMOOTH
+        return (output.shape, output.dtype) if smooth else None
 
     def zeros(self, like: Any) -> Any:
         shape, dtype = like
@@ -96,7 +87,8 @@ class JaxHost(Host):
 
     def fit(self, cotangents: Sequence[Any], likes: Sequence[Any]) -> bool:
         for cotangent, like in zip(cotangents, likes):
-            if not (_is_array(cotangent) and cotangent.shape == like.shape and cotangent.dtype == like.dtype):
+            fits = _is_array(type(cotangent)) and cotangent.dtype == like.dtype
+            if not (fits and cotangent.shape == like.shape):
                 return False
         return True
 

@@ -1,13 +1,11 @@
-"""Giving an operation its own derivative.
+"""Running an operation so that every transformation of JAX meets its rule.
 
-A call is the primitive of `called.py`. Differentiated, it runs the body on the primals, and hands what `grad`
-closes over, the residuals, to the primitive of `pushed.py`. Three ways lead there.
+A call is one `call_p`. Differentiated, it runs the body on the primals, and hands the residuals to a
+`linear_p`. What is bound is one of two programs.
 
-eager    the primals are numbers. The pullback keeps what it closes over, and nothing is traced.
-traced   the pullback is traced to a jaxpr, so that its residuals are values that JAX sees: it may put
-         them through a loop, or differentiate them.
-frozen   body and pullback are traced at once, and a traced array that they close over becomes an input,
-         while it lives. So is every call that is differentiated in a program: one trace does for both.
+_Call     the call as it stands: the body runs each time it is wanted.
+_Frozen   body and pullback, traced at once, in which a traced array that they close over is an input, while
+          it lives. So is every call that is differentiated in a program: one trace does for both.
 
 Invariant: outputs depend on the inputs by the rule at every order, and residuals by the body.
 """
@@ -16,33 +14,19 @@ from __future__ import annotations
 
 import contextvars
 import dataclasses
-import functools
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any
 
 import jax
-import jax.numpy as jnp
-from jax.core import Tracer, eval_context
+from jax.core import Tracer, eval_context, eval_jaxpr
 
-from pullback.hosts import refusals
-from pullback.hosts.jax import called, captures, forward, owned, pushed, tracing, varying
-from pullback.hosts.jax.pushed import Derivative
-from pullback.hosts.operation import Cotangents, Operation, Pullback, filled
+from pullback.hosts.jax import captures, residuals, tracing, varying
+from pullback.hosts.jax.call_p import Program, call_p
+from pullback.hosts.jax.derivative import Derivative
+from pullback.hosts.jax.linear_p import moves, with_tangents
+from pullback.hosts.operation import Operation
 
 _freezing: contextvars.ContextVar[frozenset[int]] = contextvars.ContextVar("freezing", default=frozenset())
-
-
-class _Run(NamedTuple):
-    """One run of a body: what it returned, and what its derivative needs."""
-
-    outputs: list[Any]
-    residuals: list[Any]
-    derivative: Derivative
-
-
-def is_traced(value: Any) -> bool:
-    """Tell whether a value is known to JAX only as a place in a program."""
-    return isinstance(value, Tracer)
 
 
 def apply(operation: Operation, tensors: list[Any]) -> list[Any]:
@@ -50,252 +34,137 @@ def apply(operation: Operation, tensors: list[Any]) -> list[Any]:
     traced = [tensor for tensor in tensors if isinstance(tensor, Tracer)]
     if not traced:
         outputs = operation.forward(tensors)[0]
-        return _frozen(operation, tensors) if any(map(is_traced, outputs)) else outputs
-    if captures.named(operation):
-        return _frozen(operation, varying.aligned(tensors))
+        captured = any(isinstance(output, Tracer) for output in outputs)
+        return _freeze(operation, tensors) if captured else outputs
     differentiated = [tensor for tensor in traced if hasattr(tensor, "primal")]
-    if len(differentiated) == len(traced) and not any(map(is_traced, map(_innermost, traced))):
+    if len(differentiated) == len(traced) and all(map(_is_number_inside, traced)):
+        if captures.named(operation):
+            return _freeze(operation, tensors)
         try:
-            return _call(operation, tensors)
+            return list(call_p.bind(*tensors, name=operation.name, program=_Call(operation)))
         except jax.errors.UnexpectedTracerError:  # the body reached a traced array
-            return _frozen(operation, tensors)
-    tensors = varying.aligned(tensors)
-    if differentiated:  # the rule is asked at once
-        return _frozen(operation, tensors)
-    values = tracing.trace(_outputs_of(operation), list(map(jax.typeof, tensors)), operation.name)
-    if any(map(is_traced, values.consts)):
-        return _frozen(operation, tensors)
-    return _call(operation, tensors, values)
+            return _freeze(operation, tensors)
+    if differentiated or captures.named(operation):  # in a program the rule is asked at once
+        return _freeze(operation, tensors)
+    call, tensors = _Call(operation), varying.aligned(tensors)
+    call.traced = tracing.trace(call.evaluate, list(map(jax.typeof, tensors)), operation.name)
+    if any(isinstance(const, Tracer) for const in call.traced.consts):
+        return _freeze(operation, tensors)
+    return list(call_p.bind(*tensors, name=operation.name, program=call))
 
 
-def _innermost(tensor: Any) -> Any:
-    """Give what is left of a value when derivatives and batches that are under way are put aside."""
+def _is_number_inside(tensor: Any) -> bool:
+    """Tell whether a value is known when derivatives and batches that are under way are put aside."""
     while True:
         if hasattr(tensor, "primal"):
             tensor = tensor.primal
         elif hasattr(tensor, "batch_dim"):
             tensor = tensor.val
         else:
-            return tensor
+            return not isinstance(tensor, Tracer)
 
 
-def _outputs_of(operation: Operation) -> Callable[..., list[Any]]:
-    return lambda *tensors: operation.forward(list(tensors))[0]
+@dataclasses.dataclass(eq=False)
+class _Call(Program):
+    """A call as it stands."""
 
+    operation: Operation
 
-def _call(operation: Operation, tensors: Sequence[Any], values: Any = None) -> list[Any]:
-    """Call a body, with the rule around it."""
+    def evaluate(self, operands: Sequence[Any]) -> list[Any]:
+        return self.operation.forward(list(operands))[0]
 
-    def differentiate(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
-        run = _run(operation, [pushed.array(primal) for primal in primals])
-        return _with_tangents(run, primals, tangents)
-
-    return called.call(operation.name, tensors, _outputs_of(operation), differentiate, values)
-
-
-def _run(operation: Operation, tensors: list[Any]) -> _Run:
-    if not any(map(is_traced, tensors)):
-        with eval_context():  # JAX runs compiled code directly there, and by a long way inside a trace
-            outputs, pull = operation.forward(tensors)
-        return _Run(outputs, *_eager(operation, tensors, outputs, pull))
-    outputs, pull = operation.forward(tensors)
-    return _Run(outputs, *derived(operation, tensors, outputs, pull))
-
-
-def _with_tangents(run: _Run, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
-    moved = pushed.tangents_of(run.derivative, run.outputs, run.residuals, tangents)
-    if not any(map(is_traced, primals)):
-        return run.outputs, moved
-    return owned.own(run.derivative, run.outputs, run.residuals, primals), moved
-
-
-# ── the derivative of a run ──────────────────────────────────────────────────────────────────────────────
-
-
-def _eager(
-    operation: Operation, tensors: list[Any], outputs: list[Any], pull: Pullback
-) -> tuple[list[Any], Derivative]:
-    kept = _kept(operation, tensors, outputs)
-    derivative, run = _outline(operation, tensors, outputs, pull)
-    return kept, dataclasses.replace(derivative, pull=lambda _, given: run(given), kept=len(kept))
-
-
-def derived(
-    operation: Operation, tensors: list[Any], outputs: list[Any], pull: Pullback
-) -> tuple[list[Any], Derivative]:
-    """Trace a pullback: what it closes over, and the derivative that takes it."""
-    derivative, run = _outline(operation, tensors, outputs, pull)
-    kept = _kept(operation, tensors, outputs)
-    derivative = dataclasses.replace(derivative, operation=refusals.named(operation), kept=len(kept))
-    places: list[int] = []
-
-    def trace(*cotangents: Any) -> list[Any]:
-        got = run(cotangents)
-        places[:] = [i for i, cotangent in enumerate(got) if cotangent is not None]
-        return [got[i] for i in places]
-
-    try:
-        closed = tracing.trace(trace, derivative.outputs, f"{operation.name}_grad")
-    except Exception as error:  # said to whoever pulls: JAX asks for derivatives that nobody uses
-        refuse = _refuse(error)
-        return kept, dataclasses.replace(derivative, pull=refuse, push=derivative.push or refuse)
-
-    jaxpr, count = closed.jaxpr, len(tensors)  # `pulled` keeps no traced array alive
-    first, last = len(kept), len(kept) + len(closed.consts)
-
-    def pulled(residuals: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
-        results: list[Any] = [None] * count
-        for i, result in zip(places, tracing.run(jaxpr, residuals[first:last], cotangents)):
-            results[i] = result
-        return results
-
-    takers = (*[None] * first, *((jaxpr, i) for i in range(last - first)))
-    derivative = dataclasses.replace(derivative, pull=pulled, takers=takers)
-    residuals = [*kept, *closed.consts]
-    if operation.has_pushforward and captures.named(operation):
-        return _pushing(operation, tensors, residuals, derivative)
-    return residuals, derivative
-
-
-def _pushing(
-    operation: Operation, tensors: list[Any], residuals: list[Any], derivative: Derivative
-) -> tuple[list[Any], Derivative]:
-    """Trace a pushforward too, while the traced arrays live that it reaches."""
-    moving = tuple(i for i, tensor in enumerate(tensors) if operation.host.differentiable(tensor))
-    types = [pushed.tangent_type(tensors[i]) for i in moving]
-    whole = dataclasses.replace(derivative, moving=moving)
-
-    def trace(*tangents: Any) -> list[Any]:
-        return forward.given(operation, whole, residuals, tangents)
-
-    try:
-        closed = tracing.trace(trace, types, f"{operation.name}_push")
-    except Exception as error:  # said to whoever pushes
-        return residuals, dataclasses.replace(derivative, push=_refuse(error))
-    jaxpr, first, last = closed.jaxpr, len(residuals), len(residuals) + len(closed.consts)
-
-    def push(derivative: Derivative, residuals: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:
-        moved = dict(zip(derivative.moving, tangents))
-        full = [moved[i] if i in moved else varying.zeros(kind) for i, kind in zip(moving, types)]
-        return tracing.run(jaxpr, residuals[first:last], full)
-
-    takers = (*derivative.takers, *((jaxpr, i) for i in range(last - first)))
-    return [*residuals, *closed.consts], dataclasses.replace(derivative, push=push, takers=takers)
-
-
-def _refuse(error: Exception) -> Callable[..., Any]:
-    def refuse(*_: Any) -> Any:
-        raise error
-
-    return refuse
-
-
-def _kept(operation: Operation, tensors: list[Any], outputs: list[Any]) -> list[Any]:
-    """List the inputs and outputs that a derivative needs beside what `grad` closes over."""
-    if operation.has_pushforward:
-        return [*tensors, *outputs] if getattr(operation, "pushes_output", False) else list(tensors)
-    return list(tensors) if operation.order == 1 else []
-
-
-def _outline(
-    operation: Operation, tensors: list[Any], outputs: list[Any], pull: Pullback
-) -> tuple[Derivative, Callable[[Sequence[Any]], list[Any]]]:
-    floating = tuple(i for i, output in enumerate(outputs) if operation.host.differentiable(output))
-
-    def run(cotangents: Sequence[Any]) -> list[Any]:
-        given: list[Any] = [None] * len(outlines)
-        for i, cotangent in zip(floating, cotangents):
-            given[i] = _conjugate(cotangent)
-        try:
-            got = pull(given)
-        except jax.errors.UnexpectedTracerError as error:
-            raise captures.refuse(operation, captures.first_name(operation)) from error
-        results = got.inputs
-        if got.second is not None:
-            results = _next_order(operation, tensors, filled(pull, given), got, pull)
-        return [None if c is None else _conjugate(c) for c in results]
-
-    outlines = [None] * len(outputs)  # `run` keeps no output alive
-    types = tuple(pushed.tangent_type(outputs[i]) for i in floating)
-    push = functools.partial(forward.given, operation) if operation.has_pushforward else None
-    return Derivative(operation, _never, push, types, floating, len(tensors)), run
-
-
-def _next_order(
-    operation: Operation, tensors: Sequence[Any], cotangents: Sequence[Any], got: Cotangents, pull: Pullback
-) -> list[Any]:
-    """Put the user's second order on cotangents that somebody may differentiate.
-
-    They stay those of this run: the body is not run again, as what it reads may have changed.
-    """
-    if not any(map(is_traced, tensors)):
-        return got.inputs  # nothing depends on numbers, and on the cotangents they depend by themselves
-    second: Any = operation.second(len(cotangents))
-    operands = [*tensors, *cotangents]
-    outputs, back = second.after(pull, got, tensors, cotangents)
-    residuals, derivative = derived(second, operands, outputs, back)
-    given = iter(owned.own(derivative, outputs, residuals, operands))
-    return [None if cotangent is None else next(given) for cotangent in got.inputs]
-
-
-def _never(*_: Any) -> Any:
-    raise AssertionError("a derivative without a pullback")
-
-
-def _conjugate(x: Any) -> Any:
-    return jnp.conj(x) if x.dtype.kind == "c" else x
+    def differentiate(self, primals: list[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+        operation = self.operation
+        if any(isinstance(primal, Tracer) for primal in primals):
+            outputs, pull = operation.forward(primals)
+            kept, derivative = residuals.traced(operation, primals, outputs, pull)
+        else:
+            with eval_context():  # JAX runs compiled code directly there, and by a long way inside a trace
+                outputs, pull = operation.forward(primals)
+            kept, derivative = residuals.eager(operation, primals, outputs, pull)
+        return with_tangents(derivative, outputs, kept, primals, tangents)
 
 
 # ── body and pullback at once ────────────────────────────────────────────────────────────────────────────
 
 
-def _frozen(operation: Operation, tensors: list[Any]) -> list[Any]:
+def _freeze(operation: Operation, tensors: list[Any]) -> list[Any]:
     """Trace body and pullback at once; make what they close over inputs."""
-    identity, frozen = id(operation.identity), _freezing.get()
-    if identity in frozen:  # a `grad` that calls its own rule
-        return _call(operation, tensors)
-    found: list[tuple[int, Derivative]] = []
+    tensors = varying.aligned(tensors)
+    identity, freezing = id(operation.identity), _freezing.get()
+    if identity in freezing:  # a `grad` that calls its own rule
+        return list(call_p.bind(*tensors, name=operation.name, program=_Call(operation)))
     unknown = [i for i, tensor in enumerate(tensors) if isinstance(tensor, Tracer)]
-
-    def trace(*given: Any) -> list[Any]:
-        full = list(tensors)
-        for i, tensor in zip(unknown, given):
-            full[i] = tensor
-        outputs, pull = operation.forward(full)
-        residuals, derivative = derived(operation, full, outputs, pull)
-        found[:] = [(len(outputs), derivative)]
-        return [*outputs, *residuals]
-
-    token = _freezing.set(frozen | {identity})
+    types = [jax.typeof(tensors[i]) for i in unknown]
+    both = _Both(operation, tensors, unknown)
+    token = _freezing.set(freezing | {identity})
     try:
-        closed = tracing.trace(trace, [jax.typeof(tensors[i]) for i in unknown], operation.name)
+        jaxpr, consts, _ = tracing.trace(both, types, operation.name)
     finally:
         _freezing.reset(token)
-    # what follows keeps no traced array alive, nor an operation, which may reach one
-    jaxpr, inputs, known = closed.jaxpr, len(tensors), refusals.named(operation)
-    ((count, derivative),) = found
-    places = [i for i, const in enumerate(closed.consts) if isinstance(const, Tracer)]
-    stopped = [captures.is_stopped(jaxpr, i, count, derivative.takers) for i in places]
-    names = [captures.name_of(operation, closed.consts[i]) for i in places]
-    constants = [None if isinstance(const, Tracer) else const for const in closed.consts]
+    captured: dict[int, str | None] = {}
+    operands, known = list(tensors), list(consts)
+    for i, const in enumerate(consts):
+        if isinstance(const, Tracer):
+            stopped = captures.is_stopped(jaxpr, i, both.count, both.derivative.takers)
+            captured[i] = None if stopped else captures.name_of(operation, const)
+            operands.append(const)
+            known[i] = None
+    frozen = _Frozen(jaxpr, known, captured, unknown, len(tensors), both.count, both.derivative)
+    return list(call_p.bind(*operands, name=operation.name, program=frozen))
 
-    def results(operands: Sequence[Any]) -> list[Any]:
-        consts = list(constants)
-        for place, operand in zip(places, operands[inputs:]):
-            consts[place] = operand
-        return tracing.run(jaxpr, consts, [operands[i] for i in unknown])
 
-    def values(*operands: Any) -> list[Any]:
-        return results(operands)[:count]
+@dataclasses.dataclass(eq=False)
+class _Both:
+    """The function that is frozen: outputs and residuals. It keeps what is no array of its last run."""
 
-    def differentiate(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
-        for i, (primal, tangent) in enumerate(zip(primals[inputs:], tangents[inputs:])):
-            if pushed.moves(tangent) and not stopped[i]:
-                raise captures.refuse(known, names[i], jnp.shape(primal))
-        got = results([pushed.array(primal) for primal in primals])
-        run = _Run(got[:count], got[count:], derivative)
-        outputs, moved = _with_tangents(run, primals[:inputs], tangents[:inputs])
-        return outputs, moved
+    operation: Operation
+    tensors: list[Any]
+    unknown: list[int]  # the tensors that are traced
+    count: int = 0  # of the outputs
+    derivative: Any = None
 
-    operands = [*tensors, *(closed.consts[i] for i in places)]
-    return called.call(operation.name, operands, values, differentiate)
+    def __call__(self, given: Sequence[Any]) -> list[Any]:
+        full = list(self.tensors)
+        for i, tensor in zip(self.unknown, given):
+            full[i] = tensor
+        outputs, pull = self.operation.forward(full)
+        kept, self.derivative = residuals.traced(self.operation, full, outputs, pull)
+        self.count = len(outputs)
+        return [*outputs, *kept]
+
+
+@dataclasses.dataclass(eq=False)
+class _Frozen(Program):
+    """A call whose body and pullback are programs. It keeps no traced array alive, and no operation.
+
+    Its operands are the inputs, and behind them the traced arrays that body and pullback close over.
+    """
+
+    jaxpr: Any
+    consts: list[Any]  # None in the place of a traced array
+    captured: dict[int, str | None]  # these places: how the body calls each, None if it cuts it off
+    unknown: list[int]  # the inputs that were not known when it was traced
+    inputs: int  # how many there are
+    count: int  # of the outputs
+    derivative: Derivative
+
+    def evaluate(self, operands: Sequence[Any]) -> list[Any]:
+        return self._results(operands)[: self.count]
+
+    def differentiate(self, primals: list[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+        inputs, count, derivative = self.inputs, self.count, self.derivative
+        for name, primal, tangent in zip(self.captured.values(), primals[inputs:], tangents[inputs:]):
+            if name is not None and moves(tangent):
+                raise captures.refuse(derivative.operation, name, primal.shape)
+        results = self._results(primals)
+        return with_tangents(
+            derivative, results[:count], results[count:], primals[:inputs], tangents[:inputs]
+        )
+
+    def _results(self, operands: Sequence[Any]) -> list[Any]:
+        """Give the outputs and the residuals."""
+        consts = list(self.consts)
+        for i, operand in zip(self.captured, operands[self.inputs :]):
+            consts[i] = operand
+        return list(eval_jaxpr(self.jaxpr, (), *consts, *[operands[i] for i in self.unknown]))

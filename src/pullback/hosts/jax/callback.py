@@ -18,6 +18,7 @@ from jax.interpreters import ad, batching, mlir
 from jax.sharding import AbstractMesh, NamedSharding, PartitionSpec
 
 from pullback.hosts.foreign import Foreign
+from pullback.hosts.jax import varying
 from pullback.hosts.numpy import callback as on_arrays
 from pullback.hosts.numpy.callback import Maps
 from pullback.hosts.specs import Spec
@@ -28,25 +29,9 @@ def callback(foreign: Foreign, tensors: Sequence[Any], outputs: Sequence[Spec]) 
     wide: bool = jax.config.jax_enable_x64  # type: ignore[attr-defined]
     specs = tuple(_canonical(spec, wide) for spec in outputs)
     results: list[Any] = foreign_p.bind(*tensors, called=_Called(foreign), specs=specs, maps=())
-    varying = frozenset().union(*(_varying(t) for t in tensors if isinstance(t, jax.core.Tracer)))
-    return [_vary(result, varying) for result in results] if varying else results
-
-
-def _varying(array: Any) -> frozenset[Any]:
-    """List the axes of a mesh along which an array inside a shard_map is not the same everywhere."""
-    aval = jax.typeof(array)
-    kind = getattr(aval, "manual_axis_type", None)
-    return kind.varying if kind is not None else getattr(aval, "vma", frozenset())
-
-
-def _vary(result: Any, axes: frozenset[Any]) -> Any:
-    """Say of a result that it varies as the arguments do; JAX takes that of a callback for the same."""
-    missing = tuple(axes - _varying(result))
-    if not missing:
-        return result
-    if hasattr(jax.lax, "pcast"):
-        return jax.lax.pcast(result, missing, to="varying")
-    return jax.lax.pvary(result, missing)  # type: ignore[attr-defined]
+    axes = varying.axes_of_any([t for t in tensors if isinstance(t, jax.core.Tracer)])
+    # JAX takes the result of a callback for the same on every device
+    return [varying.spread(result, axes) for result in results] if axes else results
 
 
 @functools.lru_cache(maxsize=1024)
@@ -88,7 +73,7 @@ foreign_p.multiple_results = True
 
 
 @foreign_p.def_impl
-def _evaluate(*arrays: Any, called: _Called, specs: Sequence[Spec], maps: Maps) -> list[Any]:
+def _foreign_impl(*arrays: Any, called: _Called, specs: Sequence[Spec], maps: Maps) -> list[Any]:
     # `np.asarray` of an array of JAX is a view of its memory where that is the CPU's.
     device = _device(arrays)
     return [_array(result, device) for result in called(arrays, specs, maps)]
@@ -113,14 +98,14 @@ def _device(arrays: Sequence[Any]) -> Any:
 
 
 @foreign_p.def_abstract_eval
-def _abstract(*avals: Any, called: _Called, specs: Sequence[Spec], maps: Maps) -> list[Any]:
+def _foreign_abstract_eval(*avals: Any, called: _Called, specs: Sequence[Spec], maps: Maps) -> list[Any]:
     lengths = on_arrays.lengths([aval.shape for aval in avals], maps)
     return [
         jax.core.ShapedArray((*lengths, *(spec.shape or ())), on_arrays.dtype(spec.dtype)) for spec in specs
     ]
 
 
-def _lower(context: Any, *arrays: Any, called: _Called, specs: Sequence[Spec], maps: Maps) -> Any:
+def _foreign_lowering(context: Any, *arrays: Any, called: _Called, specs: Sequence[Spec], maps: Maps) -> Any:
     """Put a call of Python into a program that is compiled."""
     told = on_arrays.telling(lambda *arrays: called(arrays, specs, maps), chained=False)
     if getattr(context.module_context.axis_context, "num_devices", None) == 1:
@@ -150,10 +135,10 @@ def _by_jax(told: Any, context: Any, *arrays: Any) -> Any:
     return [jax.lax.with_sharding_constraint(result, everywhere) for result in results]
 
 
-mlir.register_lowering(foreign_p, _lower)
+mlir.register_lowering(foreign_p, _foreign_lowering)
 
 
-def _batch(arrays: Any, axes: Any, *, called: _Called, specs: Sequence[Spec], maps: Maps) -> Any:
+def _foreign_batch(arrays: Any, axes: Any, *, called: _Called, specs: Sequence[Spec], maps: Maps) -> Any:
     """Make one call of a batch: its axis goes in front, outside those of maps further in."""
     mapped = tuple(axis is not None for axis in axes)
     moved = [
@@ -163,7 +148,7 @@ def _batch(arrays: Any, axes: Any, *, called: _Called, specs: Sequence[Spec], ma
     return results, [0] * len(results)
 
 
-batching.primitive_batchers[foreign_p] = _batch
+batching.primitive_batchers[foreign_p] = _foreign_batch
 
 
 # ── its derivative ───────────────────────────────────────────────────────────────────────────────────────
@@ -172,7 +157,7 @@ refused_p = Primitive("refused_derivative")
 refused_p.multiple_results = True
 
 
-def _differentiate(primals: Any, tangents: Any, *, called: _Called, **rest: Any) -> Any:
+def _foreign_jvp(primals: Any, tangents: Any, *, called: _Called, **rest: Any) -> Any:
     outputs = foreign_p.bind(*primals, called=called, **rest)
     given = [tangent for tangent in tangents if type(tangent) is not ad.Zero]
     smooth = [jax.numpy.issubdtype(y.dtype, np.inexact) for y in outputs]
@@ -183,7 +168,7 @@ def _differentiate(primals: Any, tangents: Any, *, called: _Called, **rest: Any)
     ]
 
 
-ad.primitive_jvps[foreign_p] = _differentiate
+ad.primitive_jvps[foreign_p] = _foreign_jvp
 
 
 def _refuse(*_: Any, called: _Called, **__: Any) -> NoReturn:
@@ -191,11 +176,11 @@ def _refuse(*_: Any, called: _Called, **__: Any) -> NoReturn:
 
 
 @refused_p.def_abstract_eval
-def _abstract_refused(*avals: Any, called: _Called, shapes: Any) -> list[Any]:
+def _refused_abstract_eval(*avals: Any, called: _Called, shapes: Any) -> list[Any]:
     return [jax.core.ShapedArray(shape, dtype) for shape, dtype in shapes]
 
 
-def _batch_refused(tangents: Any, axes: Any, *, called: _Called, shapes: Any) -> Any:
+def _refused_batch(tangents: Any, axes: Any, *, called: _Called, shapes: Any) -> Any:
     (length,) = {t.shape[axis] for t, axis in zip(tangents, axes) if axis is not None}
     batched = tuple(((length, *shape), dtype) for shape, dtype in shapes)
     return refused_p.bind(*tangents, called=called, shapes=batched), [0] * len(shapes)
@@ -203,7 +188,7 @@ def _batch_refused(tangents: Any, axes: Any, *, called: _Called, shapes: Any) ->
 
 refused_p.def_impl(_refuse)
 mlir.register_lowering(refused_p, lambda context, *args, **params: _refuse(*args, **params))
-batching.primitive_batchers[refused_p] = _batch_refused
+batching.primitive_batchers[refused_p] = _refused_batch
 ad.primitive_jvps[refused_p] = lambda primals, tangents, **params: _refuse(**params)
 ad.primitive_transposes[refused_p] = _refuse
 ad.primitive_transposes[foreign_p] = _refuse

@@ -16,6 +16,7 @@ import jax
 
 from pullback.errors import CapturedTensorError
 from pullback.hosts import names, refusals
+from pullback.hosts.closed import is_closed
 from pullback.hosts.operation import Operation
 from pullback.rule import reach
 
@@ -24,7 +25,9 @@ _LIBRARIES = ("jax", "numpy", "pullback.", "builtins", "typing")
 
 
 def named(operation: Operation) -> bool:
-    """Tell whether the body can reach a traced array by name."""
+    """Tell whether the body, or a pushforward, can reach a traced array by name."""
+    if is_closed(operation) and not operation.has_pushforward:
+        return False
     return next(_reached(operation), None) is not None
 
 

@@ -8,21 +8,21 @@ of the pullback is asked first (`linearity.py`), in every call: `grad` may take 
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
+from jax.core import eval_jaxpr
 
 from pullback.errors import PullbackError
 from pullback.hosts import linear, refusals
-from pullback.hosts.jax import linearity, tracing, varying
+from pullback.hosts.jax import inline, linearity, tracing, varying
+from pullback.hosts.jax.derivative import Derivative
 from pullback.hosts.operation import Operation, fitted
 
-if TYPE_CHECKING:
-    from pullback.hosts.jax.pushed import Derivative
 
-
-def given(
+def pushforward(
     operation: Operation, derivative: Derivative, residuals: Sequence[Any], tangents: Sequence[Any]
 ) -> list[Any]:
     """Push by the user's own pushforward; the residuals begin with the tensors and outputs of the run."""
@@ -39,31 +39,28 @@ def given(
     return fitted(kept, zeros, operation)
 
 
-def transposed(derivative: Derivative, residuals: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:
+def transpose(derivative: Derivative, residuals: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:
     """Push by the transpose of the pullback."""
     operation = derivative.operation
-    places: list[int] = []
 
-    def pull(*cotangents: Any) -> list[Any]:
-        got = derivative.pulled(residuals, cotangents)
-        places[:] = [i for i, cotangent in enumerate(got) if cotangent is not None]
-        return [varying.like(got[i], jax.typeof(tangents[i])) for i in places]
+    def pull(cotangents: list[Any]) -> list[Any]:
+        got = derivative.vjp(residuals, cotangents)
+        return [None if c is None else varying.like(c, jax.typeof(t)) for c, t in zip(got, tangents)]
 
     try:
-        traced = tracing.trace(pull, derivative.outputs, f"{operation.name}_grad")
+        jaxpr, consts, places = tracing.trace(pull, derivative.outputs, f"{operation.name}_grad")
     except PullbackError:  # a broken promise is one in every mode
         raise
     except Exception as error:  # what the user's code says to numbers that it cannot see
         raise refusals.forward_mode(operation, linear.unknown(error)) from error
-    found, rules = linearity.judge(*traced)
+    found, rules = linearity.judge(jaxpr, consts)
     if found != linear.LINEAR:
         raise refusals.forward_mode(operation, found)
 
-    def run(*cotangents: Any) -> list[Any]:
-        from pullback.hosts.jax import inlined  # which calls rules, and these push
-
-        return (inlined if rules else tracing).run(*traced, cotangents)
-
+    if rules:
+        run = functools.partial(inline.run, jaxpr, consts)
+    else:
+        run = functools.partial(eval_jaxpr, jaxpr, (), *consts)
     zeros, given = list(map(varying.zeros, derivative.outputs)), [tangents[i] for i in places]
     if not rules:
         with contextlib.suppress(Exception):  # JAX can differentiate some maps that it cannot transpose

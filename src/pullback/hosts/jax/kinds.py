@@ -16,7 +16,7 @@ from jax.extend.core import Primitive
 from pullback.errors import OverrideError
 from pullback.hosts import refusals
 
-_OURS = "pullback_called"  # the primitive of a rule of this library
+_OURS = "pullback_call"  # the primitive of a rule of this library
 CALLS = (  # primitives that call one function: jitted ones, and native rules
     "jit", "pjit", "closed_call", "core_call", "custom_jvp_call", "custom_vjp_call", "custom_vjp_call_jaxpr",
 )  # fmt: skip
@@ -59,8 +59,8 @@ def _no_operation(kind: Any, why: str) -> OverrideError:
 
 def names(eqn: Any) -> list[str]:
     """List the names that an equation answers to: of the function it calls, then of its primitive."""
-    called = _called(eqn)
-    return [called, str(eqn.primitive.name)] if called else [str(eqn.primitive.name)]
+    known = _function_name(eqn)
+    return [known, str(eqn.primitive.name)] if known else [str(eqn.primitive.name)]
 
 
 def is_ours(eqn: Any) -> bool:
@@ -68,7 +68,7 @@ def is_ours(eqn: Any) -> bool:
     return bool(eqn.primitive.name == _OURS)
 
 
-def _called(eqn: Any) -> str:
+def _function_name(eqn: Any) -> str:
     if not is_ours(eqn) and eqn.primitive.name not in CALLS:
         return ""
     known = eqn.params.get("name") or getattr(_debug_info(eqn), "func_name", None)
@@ -82,8 +82,8 @@ def function(eqn: Any) -> Any:
 
 def _debug_info(eqn: Any) -> Any:
     """Give what is known of the function that an equation calls."""
-    called = function(eqn)
-    return getattr(getattr(called, "jaxpr", called), "debug_info", None)
+    program = function(eqn)
+    return getattr(getattr(program, "jaxpr", program), "debug_info", None)
 
 
 def input_names(eqn: Any, places: list[int]) -> list[str]:

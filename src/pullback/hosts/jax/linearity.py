@@ -16,7 +16,7 @@ import numpy as np
 from jax.extend.core import Literal
 from jax.interpreters import ad
 
-from pullback.hosts.jax import tracing
+from pullback.hosts.jax import kinds, tracing
 from pullback.hosts.linear import LINEAR, NOT_LINEAR
 
 # linear in everything they take that is no index
@@ -57,7 +57,7 @@ _PRODUCTS = {
 CALLS = ("jit", "pjit", "closed_call", "core_call", "checkpoint", "remat", "remat2", "shard_map")
 RULES = (
     *("custom_jvp_call", "custom_vjp_call", "custom_vjp_call_jaxpr"),
-    *("pullback_called", "pullback_owned"),
+    *("pullback_call", "pullback_output"),
 )
 
 
@@ -161,7 +161,7 @@ def _inner(equation: Any, flows: list[Flow], rules: list[str]) -> Iterator[Seque
     """Follow variables through the programs inside an operation, if it is one that has them."""
     name, params = equation.primitive.name, equation.params
     if name in CALLS:
-        yield _follow(called_program(equation), flows, rules)
+        yield _follow(kinds.function(equation), flows, rules)
     elif name in RULES:
         rules.append(name)
         yield _through_rule(equation, flows, rules)
@@ -181,11 +181,11 @@ def _inner(equation: Any, flows: list[Flow], rules: list[str]) -> Iterator[Seque
         yield [*after, *results[len(after) :]]
     elif name == "custom_linear_solve" and None not in flows[: sum(params["const_lengths"])]:
         yield [_joined([None, *flows[sum(params["const_lengths"]) :]])] * len(equation.outvars)
-    elif name == "pullback":
-        yield _pushed(equation, flows, rules)
+    elif name == "pullback_linear":
+        yield _derivative(equation, flows, rules)
 
 
-def _pushed(equation: Any, flows: list[Flow], rules: list[str]) -> Sequence[Flow]:
+def _derivative(equation: Any, flows: list[Flow], rules: list[str]) -> Sequence[Flow]:
     """Follow variables through a derivative: linear in its tangents, and whatever it is in its residuals."""
     derivative = equation.params["derivative"]
     if all(flow is not None for flow in flows[: derivative.count]):
@@ -197,25 +197,19 @@ def _pushed(equation: Any, flows: list[Flow], rules: list[str]) -> Sequence[Flow
 
 
 def _through_rule(equation: Any, flows: list[Flow], rules: list[str]) -> Sequence[Flow]:
-    if equation.primitive.name == "pullback_owned":
+    if equation.primitive.name == "pullback_output":
         return flows[: equation.params["counts"][0]]
     program, consts = rule_program(equation)
     return _follow(program, [*map(_constant, consts), *flows], rules)
-
-
-def called_program(equation: Any) -> Any:
-    """Give the program that an operation calls."""
-    params = equation.params
-    return params["jaxpr"] if "jaxpr" in params else params["call_jaxpr"]
 
 
 def rule_program(equation: Any) -> tuple[Any, Sequence[Any]]:
     """Give the program of what a rule computes, and what it takes before its operands."""
     name, params = equation.primitive.name, equation.params
     types = [atom.aval for atom in equation.invars]
-    if name == "pullback_called":
-        return params["program"].traced(types, params["name"])
-    if name == "pullback":
+    if name == "pullback_call":
+        return params["program"].of_types(types, params["name"])[:2]
+    if name == "pullback_linear":
         derivative = params["derivative"]
-        return tracing.trace(lambda *operands: derivative(*operands), types, derivative.operation.name)
-    return called_program(equation), ()
+        return tracing.trace(derivative, types, derivative.operation.name)[:2]
+    return kinds.function(equation), ()

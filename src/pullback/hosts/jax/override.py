@@ -133,13 +133,11 @@ class Overridden:
     def _checkpoint(self, params: Any, values: list[Any]) -> list[Any]:
         inner = self._closed(params["jaxpr"])
         policy, prevent = params["policy"], params["prevent_cse"]
-        outputs: list[Any] = jax.checkpoint(inner, policy=policy, prevent_cse=prevent)(*values)
-        return outputs
+        return list(jax.checkpoint(inner, policy=policy, prevent_cse=prevent)(*values))
 
     def _cond(self, params: Any, values: list[Any]) -> list[Any]:
         branches = [self._closed(branch) for branch in params["branches"]]
-        outputs: list[Any] = jax.lax.switch(values[0], branches, *values[1:])
-        return outputs
+        return list(jax.lax.switch(values[0], branches, *values[1:]))
 
     def _scan(self, params: Any, values: list[Any]) -> list[Any]:
         step, (fixed, carried) = self._closed(params["jaxpr"]), tracing.loop_counts(params)
@@ -157,10 +155,11 @@ class Overridden:
         test, step = self._closed(params["cond_jaxpr"]), self._closed(params["body_jaxpr"])
         first, second = params["cond_nconsts"], params["cond_nconsts"] + params["body_nconsts"]
         of_test, of_step, start = values[:first], values[first:second], values[second:]
-        outputs: list[Any] = jax.lax.while_loop(
-            lambda carry: test(*of_test, *carry)[0], lambda carry: step(*of_step, *carry), start
+        return list(
+            jax.lax.while_loop(
+                lambda carry: test(*of_test, *carry)[0], lambda carry: step(*of_step, *carry), start
+            )
         )
-        return outputs
 
     def _place(self, eqn: Any, values: list[Any], kind: str) -> list[Any]:
         places = [i for i, atom in enumerate(eqn.invars) if not isinstance(atom, Literal)]

@@ -7,13 +7,13 @@ call of a rule closes over its own arrays.
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from jax.api_util import debug_info
-from jax.core import eval_jaxpr
 from jax.extend.linear_util import wrap_init
 from jax.interpreters import partial_eval
 
@@ -26,19 +26,31 @@ class Traced(NamedTuple):
 
     jaxpr: Any
     consts: list[Any]
+    given: list[int]  # which of its results are arrays; the others are None
 
 
-def trace(function: Callable[..., Sequence[Any]], types: Sequence[Any], name: str) -> Traced:
-    """Trace a function of arrays of these types, which returns a list of arrays; JAX's errors name it so."""
-    wrapped = wrap_init(function, debug_info=_described(name, len(types)))
+def trace(function: Callable[[list[Any]], Sequence[Any]], types: Sequence[Any], name: str) -> Traced:
+    """Trace a function from a list of arrays to a list of arrays, or None; JAX's errors name it so."""
+    flat = _Flat(function)
+    wrapped = wrap_init(flat, debug_info=_described(name, len(types)))
     jaxpr, _, consts = partial_eval.trace_to_jaxpr_dynamic(wrapped, types)[:3]
-    return Traced(jaxpr.replace(constvars=[], invars=[*jaxpr.constvars, *jaxpr.invars]), consts)
+    return Traced(jaxpr.replace(constvars=[], invars=[*jaxpr.constvars, *jaxpr.invars]), consts, flat.given)
 
 
-def run(jaxpr: Any, consts: Sequence[Any], arguments: Sequence[Any]) -> list[Any]:
-    """Run a traced function."""
-    results: list[Any] = eval_jaxpr(jaxpr, (), *consts, *arguments)
-    return results
+@dataclasses.dataclass(eq=False)
+class _Flat:
+    """A function as JAX traces it: one argument each, and no result that is None."""
+
+    function: Callable[[list[Any]], Sequence[Any]]
+    given: list[int] = dataclasses.field(default_factory=list)
+
+    def __call__(self, *arrays: Any) -> list[Any]:
+        self.given, results = [], []
+        for i, result in enumerate(self.function(list(arrays))):
+            if result is not None:
+                self.given.append(i)
+                results.append(result)
+        return results
 
 
 def loop_counts(params: dict[str, Any]) -> tuple[int, int]:

@@ -1,4 +1,4 @@
-"""Types inside `shard_map`: along which axes of the mesh a value varies.
+"""Types as JAX has them: inside `shard_map`, along which axes of the mesh a value varies.
 
 JAX wants a cotangent to vary as its input does. The inputs of a rule are made to vary alike before the rule
 is called; where that copies an input to the devices, JAX sums its cotangents over them by itself.
@@ -11,6 +11,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+from jax.extend.core.primitives import convert_element_type_p
 
 
 def axes_of(kind: Any) -> frozenset[str]:
@@ -20,23 +21,37 @@ def axes_of(kind: Any) -> frozenset[str]:
     return frozenset(found)
 
 
+def axes_of_any(values: Sequence[Any]) -> frozenset[str]:
+    """List the axes of the mesh along which any of these values varies."""
+    return frozenset().union(*map(axes_of, map(jax.typeof, values)))
+
+
 def aligned(values: Sequence[Any]) -> list[Any]:
     """Make values vary along the axes along which any of them does."""
-    every = frozenset().union(*(axes_of(jax.typeof(value)) for value in values))
-    return [_spread(value, every) for value in values] if every else list(values)
+    every = axes_of_any(values)
+    return [spread(value, every) for value in values] if every else list(values)
 
 
 def like(value: Any, kind: Any) -> Any:
     """Make a value vary as values of a type do."""
     axes = axes_of(kind)
-    return _spread(value, axes) if axes else value
+    return spread(value, axes) if axes else value
+
+
+def typed(value: Any, kind: Any) -> Any:
+    """Give a value the type that JAX has for it: its axes of a mesh, and weak as a Python number is."""
+    value = like(value, kind)
+    if value.weak_type == kind.weak_type:
+        return value
+    return convert_element_type_p.bind(value, new_dtype=value.dtype, weak_type=kind.weak_type, sharding=None)
 
 
 def zeros(kind: Any) -> Any:
     """Make zeros of a type."""
-    return _spread(jnp.zeros(kind.shape, kind.dtype), axes_of(kind))
+    return spread(jnp.zeros(kind.shape, kind.dtype), axes_of(kind))
 
 
-def _spread(value: Any, axes: frozenset[str]) -> Any:
+def spread(value: Any, axes: frozenset[str]) -> Any:
+    """Make a value vary along axes, if it does not yet."""
     missing = tuple(sorted(axes - axes_of(jax.typeof(value))))
     return jax.lax.pcast(value, missing, to="varying") if missing else value

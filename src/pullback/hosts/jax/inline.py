@@ -7,21 +7,23 @@ derivative on purpose. The rule is still asked about its other operands.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
-import jax
 from jax.core import Tracer
 from jax.extend.core import Literal
 from jax.interpreters import ad
 
-from pullback.hosts.jax import called, kinds, linearity, pushed
+from pullback.hosts.jax import kinds, linearity
+from pullback.hosts.jax.call_p import Program, call_p
+from pullback.hosts.jax.linear_p import along, moves, zero_of
 from pullback.hosts.jax.override import bind
 
 Moving = tuple[Any, bool]  # a value, and whether it moves with the arguments
 
 
-def run(jaxpr: Any, consts: Sequence[Any], arguments: Sequence[Any]) -> list[Any]:
+def run(jaxpr: Any, consts: Sequence[Any], *arguments: Any) -> list[Any]:
     """Run a program that is linear in its arguments."""
     given = [*((const, False) for const in consts), *((argument, True) for argument in arguments)]
     return [value for value, _ in _run(jaxpr, given)]
@@ -43,20 +45,22 @@ def _run(program: Any, given: Sequence[Moving]) -> list[Moving]:
 
 
 def _equation(equation: Any, operands: list[Moving]) -> list[Moving]:
-    moves = any(moving for _, moving in operands)
-    if moves and _is_rule(equation, operands):
+    moves_too = any(moving for _, moving in operands)
+    if moves_too and _is_rule(equation, operands):
         return _rule(equation, operands)
-    if moves and any(map(_holds_rule, kinds.subjaxprs(equation))):
+    if moves_too and any(map(_holds_rule, kinds.subjaxprs(equation))):
         if equation.primitive.name not in ("jit", "pjit", "closed_call", "core_call"):
             raise linearity.UnprovenError(
                 f"not known to be linear (a rule stands in a `{equation.primitive}`)"
             )
-        return _run(linearity.called_program(equation), operands)
-    return [(result, moves) for result in bind(equation, [value for value, _ in operands])]
+        return _run(kinds.function(equation), operands)
+    return [(result, moves_too) for result in bind(equation, [value for value, _ in operands])]
 
 
 def _is_rule(equation: Any, operands: Sequence[Moving]) -> bool:
-    if equation.primitive.name == "pullback":  # linear in its tangents, which it transposes as its rule says
+    if (
+        equation.primitive.name == "pullback_linear"
+    ):  # linear in its tangents, which it transposes as its rule says
         return any(moving for _, moving in operands[: equation.params["derivative"].count])
     return equation.primitive.name in linearity.RULES
 
@@ -72,44 +76,37 @@ def _rule(equation: Any, operands: list[Moving]) -> list[Moving]:
     """Call a rule so that its operands that move are differentiated as what it computes, the others by it."""
     if not any(isinstance(value, Tracer) for value, moving in operands if not moving):
         return _computed(equation, operands)
-    moving = [moves for _, moves in operands]
-
-    def computed(*values: Any) -> list[Any]:
-        return [value for value, _ in _computed(equation, list(zip(values, moving)))]
-
-    def evaluate(*values: Any) -> list[Any]:
-        return bind(equation, values)
-
-    def differentiate(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
-        moved = [pushed.moves(tangent) for tangent in tangents]
-        parts = [
-            _along(run, primals, tangents, [m and moves is which for m, moves in zip(moved, moving)])
-            for run, which in ((computed, True), (evaluate, False))
-        ]
-        return evaluate(*primals), [ad.add_tangents(a, b) for a, b in zip(*parts)]
-
-    values = [value for value, _ in operands]
-    results = called.call(equation.primitive.name, values, evaluate, differentiate)
+    values, moving = zip(*operands)
+    results = call_p.bind(*values, name=equation.primitive.name, program=_InlineRule(equation, moving))
     return [(result, True) for result in results]
 
 
-def _along(run: Any, primals: Sequence[Any], tangents: Sequence[Any], chosen: Sequence[bool]) -> list[Any]:
-    """Differentiate a function of all operands along those that are chosen."""
-    places = [i for i, is_chosen in enumerate(chosen) if is_chosen]
+@dataclasses.dataclass(eq=False)
+class _InlineRule(Program):
+    """A rule that is linear in the operands that move."""
 
-    def of_chosen(*given: Any) -> list[Any]:
-        full = list(primals)
-        for i, value in zip(places, given):
-            full[i] = value
-        return run(*full)
+    equation: Any
+    moving: Sequence[bool]  # per operand
 
-    if not places:
-        return [ad.Zero(pushed.tangent_type(output)) for output in of_chosen()]
-    return jax.jvp(of_chosen, [primals[i] for i in places], [tangents[i] for i in places])[1]
+    def evaluate(self, operands: Sequence[Any]) -> list[Any]:
+        return bind(self.equation, operands)
+
+    def differentiate(self, primals: list[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+        outputs = self.evaluate(primals)
+        results = list(map(zero_of, outputs))
+        for run, moving in ((self._computed, True), (self.evaluate, False)):
+            places = [i for i, t in enumerate(tangents) if moves(t) and self.moving[i] is moving]
+            if places:
+                moved = along(run, primals, places, [tangents[i] for i in places])
+                results = list(map(ad.add_tangents, results, moved))
+        return outputs, results
+
+    def _computed(self, operands: Sequence[Any]) -> list[Any]:
+        return [value for value, _ in _computed(self.equation, list(zip(operands, self.moving)))]
 
 
 def _computed(equation: Any, operands: list[Moving]) -> list[Moving]:
-    if equation.primitive.name == "pullback_owned":
+    if equation.primitive.name == "pullback_output":
         return operands[: equation.params["counts"][0]]
     program, consts = linearity.rule_program(equation)
     return _run(program, [*((const, False) for const in consts), *operands])
