@@ -149,14 +149,14 @@ def function_of(
         for listen in listeners:
             listen(function, args, kwargs)
         made, tensors = plan(function.rule, args, kwargs)
-        if made.symbolic:
-            from pullback.keras.layer import place
-
-            return place(function, args, kwargs)
         for shortcut in made.shortcut:
             result = shortcut(tensors)
             if result is not None:
                 return result
+        if made.symbolic:
+            from pullback.keras.layer import place
+
+            return place(function, args, kwargs)
         if apply is not None:
             return apply(made, tensors)
         application = Application(made)

@@ -25,7 +25,7 @@ from pullback.rule import Rule
 _CONSTANTS = (int, bool, str, type(None))  # statics that are the same if they are equal
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Slot:
     """The place of one argument: its name, its structure, and where its tensors are in the flat list."""
 
@@ -45,7 +45,7 @@ class Slot:
         return tree.unflatten(self.tree, leaves)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, slots=True)
 class Plan:
     """A call of a rule without its tensors."""
 

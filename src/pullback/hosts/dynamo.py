@@ -42,7 +42,8 @@ class Opaque:
 
 def is_tracing() -> bool:
     """Tell whether a compiler asks this, and not the program."""
-    return str(sys._getframe(1).f_globals.get("__name__")).startswith("torch._dynamo")
+    asking: str = sys._getframe(1).f_globals["__name__"]
+    return asking.startswith("torch._dynamo")
 
 
 is_tracing._dynamo_marked_constant = True  # type: ignore[attr-defined]

@@ -19,7 +19,7 @@ _MOST = 10_000  # values that are looked at
 
 
 def name_of(operation: Any, tensor: Any) -> str:
-    """Find the shortest name of a tensor that is no argument of an operation, or of a plan; nothing for none."""
+    """Find the shortest name of a tensor that is no argument of an operation or a plan; nothing for none."""
     while hasattr(operation, "inner"):
         operation = operation.inner
     plan = getattr(operation, "plan", operation)

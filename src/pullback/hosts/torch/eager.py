@@ -20,7 +20,7 @@ from pullback.hosts.torch import captures, effects, export, forward, orders, pri
 from pullback.hosts.torch.nodes import named_nodes
 from pullback.hosts.torch.outputs import apart, fresh, mark_rigid
 from pullback.hosts.torch.residuals import Kept
-from pullback.hosts.torch.shortcut import Shortcut
+from pullback.hosts.torch.shortcut import shortcut
 
 
 def apply(operation: Operation, tensors: list[Any], below: bool = False) -> list[Any]:
@@ -28,7 +28,7 @@ def apply(operation: Operation, tensors: list[Any], below: bool = False) -> list
     if not torch.is_grad_enabled():  # nobody differentiates: keep nothing
         return (captures.below(operation, tensors) if below else operation.forward(tensors))[0]
     if is_closed(operation) and effects.is_quiet(operation):  # from the next call on
-        operation.plan.shortcut[:] = [Shortcut(operation, record)]
+        operation.plan.shortcut[:] = [shortcut(operation, record)]
     return record(operation, tensors, None, below)
 
 

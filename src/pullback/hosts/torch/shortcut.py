@@ -24,51 +24,48 @@ _TENSOR, _PARAMETER = torch.Tensor, torch.nn.Parameter
 _CONSTANTS = frozenset((int, float, bool, str, type(None)))
 _is_grad_enabled, _autocasting = torch.is_grad_enabled, surroundings.autocasting
 _transforming, _level = private.transforming, private.level
-_set_grad_enabled = private.set_grad_enabled
+_set_grad_enabled, _getrefcount = private.set_grad_enabled, sys.getrefcount
 
 
-class Shortcut:
-    """Run calls of one plan and record them, as long as nothing is unusual."""
+def shortcut(operation: Any, record: Callable[..., list[Any]]) -> Callable[[list[Any]], Any]:
+    """Give what runs further calls of a plan and records them; None is its answer to a call that is unusual.
 
-    __slots__ = ("body", "code", "effects", "host", "names", "node", "operation", "record")
+    `record` is the long way, for what a body has returned.
+    """
+    host, body, node = operation.host, operation.plan.rule.body, node_of(operation.name)
+    names, known = watched(operation), effects.of(operation)
+    assert known is not None
+    known_code: Any = None  # of a `grad` that is known to take one cotangent, and its globals
+    space: Any = None
+    count = operation.plan.count
 
-    def __init__(self, operation: Any, record: Callable[..., list[Any]]) -> None:
-        self.operation = operation
-        self.record = record  # the long way, for what a body has returned
-        self.host = operation.host
-        self.body = operation.plan.rule.body
-        self.names = watched(operation)
-        self.effects: Any = effects.of(operation)
-        self.node = node_of(operation.name)
-        self.code: Any = None  # of a `grad` that is known to take one cotangent
-
-    def __call__(self, tensors: list[Any]) -> Any:
-        """Give the output, or None if the call goes the long way."""
+    def run_shortly(tensors: list[Any]) -> Any:
+        nonlocal known_code, space
         if (
             not _is_grad_enabled()
             or _transforming()
             or _autocasting()
             or _level() >= 0
-            or self.host.bypassed is not None
-            or not self.effects.quiet
+            or host.bypassed is not None
+            or not known.quiet
         ):
             return None
         try:
-            for look, value in self.names:
+            for look, value in names:
                 if look() is not value:
                     return None
         except ValueError:  # a cell that is empty now
             return None
         _set_grad_enabled(False)  # it reaches nothing that somebody differentiates but its arguments
         try:
-            result = self.body(*tensors)
+            result = body(*tensors)
         except RuntimeError as error:
-            run.explain(error, self.operation.where)
+            run.explain(error, operation.where)
             raise
         finally:
             _set_grad_enabled(True)
         if type(result) is not tuple or len(result) != 2:
-            return self._unusual(tensors, result)
+            return unusual(tensors, result)
         output, grad = result
         if (
             type(output) is not _TENSOR
@@ -76,22 +73,23 @@ class Shortcut:
             or output.requires_grad
             or type(grad) is not FunctionType
             or grad.__kwdefaults__ is not None
-            or grad.__closure__ is None
         ):
-            return self._unusual(tensors, result)
-        code = grad.__code__
-        if code is not self.code:
-            if not self.operation.takes_one(grad):
-                return self._unusual(tensors, result)
-            self.code = code
+            return unusual(tensors, result)
+        code, closure = grad.__code__, grad.__closure__
+        if closure is None:
+            return unusual(tensors, result)
+        if code is not known_code:
+            if not operation.takes_one(grad):
+                return unusual(tensors, result)
+            known_code, space = code, grad.__globals__
         saved = tensors.copy()
         recipe: list[Any] = []
         holders = 3  # of an output that nobody else keeps: the pair, `output`, the argument of `getrefcount`
-        for cell in grad.__closure__:
+        for cell in closure:
             try:
                 content = cell.cell_contents
             except ValueError:  # not filled yet
-                return self._unusual(tensors, result)
+                return unusual(tensors, result)
             kind = type(content)
             if kind is _TENSOR or kind is _PARAMETER:
                 for place, other in enumerate(saved):
@@ -106,21 +104,23 @@ class Shortcut:
             elif kind in _CONSTANTS:
                 recipe.append(cell)
             else:
-                return self._unusual(tensors, result)
+                return unusual(tensors, result)
         content = other = None
-        if sys.getrefcount(output) > holders:
-            return self._unusual(tensors, result)
+        if _getrefcount(output) > holders:
+            return unusual(tensors, result)
         for tensor in tensors:
             if tensor.requires_grad:
-                kept = (self.operation, recipe, code, grad.__globals__, grad.__name__, grad.__defaults__)
-                return self.node([kept, saved, output], *tensors)
+                kept = (operation, count, recipe, code, space, grad.__defaults__)
+                return node([kept, saved, output], *tensors)
         return output
 
-    def _unusual(self, tensors: list[Any], result: Any) -> Any:
+    def unusual(tensors: list[Any], result: Any) -> Any:
         """Go the long way, with what the body has returned."""
-        operation = type(self.operation)(self.operation.plan)
-        values = self.record(operation, tensors, (result,))
-        return operation.outputs.filled(values)
+        again = type(operation)(operation.plan)
+        values = record(again, tensors, (result,))
+        return again.outputs.filled(values)
+
+    return run_shortly
 
 
 class ShortNode(torch.autograd.Function):
@@ -134,13 +134,12 @@ class ShortNode(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, cotangent: Any) -> Any:
-        operation, recipe, code, space, name, defaults = ctx.kept
+        operation, count, recipe, code, space, defaults = ctx.kept
         saved = ctx.saved_tensors
         cells = []
         for part in recipe:
             cells.append(CellType(saved[part]) if type(part) is int else part)
-        grad = FunctionType(code, space, name, defaults, tuple(cells))
-        count = operation.plan.count
+        grad = FunctionType(code, space, None, defaults, tuple(cells))
         if _is_grad_enabled() or _autocasting():
             return None, *_unusual(operation, list(saved[:count]), grad, cotangent)
         try:
@@ -151,11 +150,8 @@ class ShortNode(torch.autograd.Function):
         given = returned if type(returned) is tuple else (returned,)
         if len(given) == count:
             for found, like in zip(given, saved):
-                if (
-                    type(found) is not _TENSOR
-                    or found.dtype is not like.dtype
-                    or found.shape != like.shape  # another device is refused by PyTorch itself
-                ):
+                # another device is refused by PyTorch itself
+                if type(found) is not _TENSOR or found.shape != like.shape or found.dtype is not like.dtype:
                     break
             else:
                 return None, *given
