@@ -53,9 +53,9 @@ def shortcut(operation: Any, record: Callable[..., list[Any]]) -> Callable[[list
         try:
             for look, value in names:
                 if look() is not value:
-                    return None
+                    return forgotten()
         except ValueError:  # a cell that is empty now
-            return None
+            return forgotten()
         _set_grad_enabled(False)  # it reaches nothing that somebody differentiates but its arguments
         try:
             result = body(*tensors)
@@ -113,6 +113,10 @@ def shortcut(operation: Any, record: Callable[..., list[Any]]) -> Callable[[list
                 kept = (operation, count, recipe, code, space, grad.__defaults__)
                 return node([kept, saved, output], *tensors)
         return output
+
+    def forgotten() -> None:
+        """Close this way: a name means something else now."""
+        operation.plan.shortcut.clear()
 
     def unusual(tensors: list[Any], result: Any) -> Any:
         """Go the long way, with what the body has returned."""

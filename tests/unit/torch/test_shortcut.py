@@ -1,0 +1,114 @@
+"""The shorter way of a call: open to bodies that reach nothing, closed as soon as they do."""
+
+import pytest
+import torch
+from torch.overrides import TorchFunctionMode
+
+import pullback as pb
+from pullback.errors import CapturedTensorError, CotangentShapeError
+from pullback.plan import plan
+
+X = torch.tensor([0.3, -0.7], requires_grad=True)
+WEIGHT = torch.tensor(2.0, requires_grad=True)
+
+
+def double(x):
+    return 2 * x
+
+
+def by_weight(x):
+    return WEIGHT * x
+
+
+helper = alias = double
+
+
+@pb.custom_gradient
+def by_helper(x):
+    return helper(x), lambda dy: dy * 2
+
+
+@pb.custom_gradient
+def by_alias(x):
+    return helper(x) + alias(x) - helper(x), lambda dy: dy * 2
+
+
+def shortcuts(rule, *args):
+    return plan(rule.rule, args, {})[0].shortcut
+
+
+def test_a_rule_that_reaches_nothing_takes_it_from_the_second_call_on():
+    @pb.custom_gradient
+    def sine(x):
+        return torch.sin(x), lambda dy: dy * torch.cos(x)
+
+    assert not shortcuts(sine, X)
+    gradients = []
+    for _ in range(3):
+        (gradient,) = torch.autograd.grad(sine(X).sum(), X)
+        gradients.append(gradient)
+    assert len(shortcuts(sine, X)) == 1
+    assert all(torch.equal(gradient, torch.cos(X)) for gradient in gradients)
+
+
+@pytest.mark.parametrize(("rule", "name"), [(by_helper, "helper"), (by_alias, "alias")])
+def test_a_name_that_means_something_else_closes_it(rule, name, monkeypatch):
+    for _ in range(3):
+        rule(X)
+    assert shortcuts(rule, X)
+    monkeypatch.setitem(globals(), name, by_weight)
+    with pytest.raises(CapturedTensorError, match="WEIGHT"):
+        rule(X)
+    assert not shortcuts(rule, X)
+
+
+class Counting(TorchFunctionMode):
+    """Count the products that are computed."""
+
+    def __init__(self):
+        super().__init__()
+        self.products = 0
+
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        self.products += function in (torch.Tensor.mul, torch.Tensor.__rmul__)
+        return function(*args, **(kwargs or {}))
+
+
+def test_what_is_unusual_goes_the_long_way_with_what_was_run():
+    @pb.custom_gradient
+    def both(x):
+        return x.mul(2), x.mul(3), lambda dy, dz: 2 * dy + 3 * dz
+
+    both(X)
+    for _ in range(3):
+        with Counting() as counting:
+            y, z = both(X)
+        assert counting.products == 2
+        (gradient,) = torch.autograd.grad(y.sum() + z.sum(), X)
+        assert torch.equal(gradient, torch.full((2,), 5.0))
+    assert shortcuts(both, X)
+
+
+def test_the_contract_holds_on_it():
+    @pb.custom_gradient
+    def summed(x):
+        return x * 2, lambda dy: (dy * x).sum()
+
+    for _ in range(3):
+        with pytest.raises(CotangentShapeError, match=r"shape \(\) for argument `x` of shape \(2,\)"):
+            summed(X).sum().backward()
+
+
+def test_autocast_and_no_grad_do_not_take_it():
+    @pb.custom_gradient
+    def product(x, y):
+        return x @ y, lambda dy: (dy * y, dy * x)
+
+    y = torch.ones(2, requires_grad=True)
+    for _ in range(2):
+        product(X, y)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        assert torch.autograd.grad(product(X, y), X)[0].dtype == torch.float32
+    with torch.no_grad():
+        assert product(X, y).grad_fn is None
+    assert torch.func.grad(product)(X.detach(), y.detach()).equal(torch.ones(2))
