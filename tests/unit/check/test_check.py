@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import pytest
 
+import pullback as pb
 from pullback.checker import Settings, check_subject
 from pullback.checker.cause import causes
 from pullback.checker.probe import probes
@@ -24,10 +25,10 @@ def test_no_framework_is_imported():
     assert done.stdout.strip() == "[]"
 
 
-def test_the_package_is_the_function():
+def test_the_package_offers_the_function():
     import pullback.checker
 
-    assert callable(pullback.checker)
+    assert pullback.checker.check is pb.check
 
 
 def test_every_probe_and_cause_has_its_parts():

@@ -133,7 +133,7 @@ STEPS = {
 @pytest.mark.parametrize("kind", STEPS)
 def test_steps_leave_nothing_behind(kind):
     step = STEPS[kind]
-    x = torch.ones(2**20, requires_grad=True)  # 4 MB
+    x = torch.ones(2**20 if kind == "one output" else 2**18, requires_grad=True)  # 4 MB, or 1 MB
 
     def steps(count):
         for _ in range(count):
@@ -145,4 +145,4 @@ def test_steps_leave_nothing_behind(kind):
     counted, before = tensors(), resident()
     steps(200)
     assert tensors() == counted
-    assert resident() - before < 64 * 2**20  # an array kept in every step would be 800 MB
+    assert resident() - before < 64 * 2**20  # an array kept in every step would be 200 MB, or more
