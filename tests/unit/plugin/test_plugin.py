@@ -1,4 +1,4 @@
-"""The fixture, `pb.testing`, and the two meanings of `pb.check`."""
+"""The fixture, `pb.testing`, and `pb.check` itself."""
 
 import subprocess
 import sys
@@ -9,8 +9,11 @@ import pytest
 import tensorflow as tf
 
 import pullback as pb
+import pullback.hosts.jax
+import pullback.hosts.torch
 from pullback.errors import WrongGradientError
 
+# A run inside of this one forgets the modules that it imported first: the hosts are there before.
 pytest_plugins = ["pytester"]
 
 
