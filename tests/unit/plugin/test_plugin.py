@@ -9,9 +9,8 @@ import pytest
 import tensorflow as tf
 
 import pullback as pb
-import pullback.hosts.jax
-import pullback.hosts.torch
 from pullback.errors import WrongGradientError
+from pullback.hosts import jax, torch  # noqa: F401  (see below)
 
 # A run inside of this one forgets the modules that it imported first: the hosts are there before.
 pytest_plugins = ["pytester"]
