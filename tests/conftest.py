@@ -23,3 +23,4 @@ def pytest_collection_finish(session):
     """
     gc.collect()
     gc.freeze()
+    gc.set_threshold(200_000, 20, 20)  # tests that look for garbage collect it themselves

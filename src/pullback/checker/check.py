@@ -20,7 +20,7 @@ from pullback.checker.second import second_subject
 from pullback.checker.settings import Settings
 from pullback.checker.shrink import shrunk
 from pullback.checker.space import roundoff
-from pullback.errors import DefinitionError, HostError, NoTensorError
+from pullback.errors import DefinitionError, HostError, NoTensorError, OptionError
 from pullback.view import subject_of
 from pullback.view.subject import Subject, counted
 
@@ -68,6 +68,14 @@ def check(
             found=f"it was given a {type(f).__name__}",
             expected="a function, a rule, a layer or a loss, and then its arguments",
             fix="pb.check(f, x)",
+        )
+    if order not in (1, 2):
+        raise OptionError.about(
+            "check",
+            found=f"order={order!r}",
+            expected="1 or 2, the highest derivative that is tested",
+            why="higher ones would be passed without a look",
+            fix="order=2, on the gradient of the function",
         )
     name = getattr(f, "__name__", type(f).__name__)
     leaves, _ = tree.flatten([args, kwargs])

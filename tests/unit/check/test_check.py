@@ -11,7 +11,7 @@ import pullback as pb
 from pullback.checker import Settings, check_subject
 from pullback.checker.cause import causes
 from pullback.checker.probe import probes
-from pullback.errors import WrongGradientError
+from pullback.errors import OptionError, WrongGradientError
 
 X = np.random.default_rng(0).normal(size=6)
 QUICK = Settings(seed=1, probes=("contract", "derivative", "linearity"))
@@ -23,6 +23,12 @@ def test_no_framework_is_imported():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("order", [0, 3, None, "2"])
+def test_an_order_that_is_not_tested_is_refused(order):
+    with pytest.raises(OptionError, match="1 or 2, the highest derivative"):
+        pb.check(np.sin, X, order=order)
 
 
 def test_the_package_offers_the_function():
