@@ -54,9 +54,12 @@ def inner(body: Any) -> Any:
     """Give the function that the user wrote, behind methods, rules, decorators and partial arguments."""
     while True:
         function = written(getattr(body, "__func__", body))
-        if not isinstance(function, functools.partial):
+        if isinstance(function, functools.partial):
+            body = function.func
+        elif function is body or not hasattr(function, "rule"):
             return function
-        body = function.func
+        else:  # a rule around another one
+            body = function
 
 
 def place_of(body: Any) -> tuple[str, int]:

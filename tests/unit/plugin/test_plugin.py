@@ -10,9 +10,7 @@ import tensorflow as tf
 
 import pullback as pb
 from pullback.errors import WrongGradientError
-from pullback.hosts import jax, torch  # noqa: F401  (see below)
 
-# A run inside of this one forgets the modules that it imported first: the hosts are there before.
 pytest_plugins = ["pytester"]
 
 
@@ -80,7 +78,8 @@ def test_strict_fails_on_undecided():
 def run(pytester):
     # An installed pullback brings the plugin by itself, and it cannot be registered twice.
     brought = any(e.value == "pullback.pytest_plugin" for e in entry_points(group="pytest11"))
-    return pytester.runpytest_inprocess(*([] if brought else ["-p", "pullback.pytest_plugin"]))
+    # Not in this process: it would forget the modules that it imports first, and PyTorch registers some once.
+    return pytester.runpytest_subprocess(*([] if brought else ["-p", "pullback.pytest_plugin"]))
 
 
 def test_the_fixture_fails_a_test_with_the_report(pytester):
