@@ -17,9 +17,11 @@ from pullback.checker.finding import Finding, Report
 from pullback.checker.settings import Settings
 from pullback.example import examples_of
 from pullback.record import frameworks
+from pullback.record.asking import call_of
+from pullback.record.frameworks import FRAMEWORKS
 from pullback.record.sample import Recorded, Sample
 from pullback.record.values import filled, tried
-from pullback.report.entry import Entry
+from pullback.report.entry import NOT_RECORDED, NOT_RUN, Entry
 from pullback.rule import Intent
 from pullback.view import subject_of
 from pullback.view.subject import Subject
@@ -33,11 +35,16 @@ def checked(rule: Recorded, *, target: str, settings: Settings) -> Iterator[Entr
     """Check a rule at every call kept of it."""
     for sample in list(rule.samples.values()):
         yield entry_of(rule, sample, target=target, settings=settings)
+    for why, count in rule.lost.items():
+        calls = "a call" if count == 1 else f"{count} calls"
+        report = unchecked(rule, f"{calls} of it could not be recorded: {why}", settings, reason=NOT_RECORDED)
+        yield Entry(report, target, rule.path, rule.line, "", rule.calls)
 
 
 def entry_of(rule: Recorded, sample: Sample, *, target: str, settings: Settings) -> Entry:
     """Check a rule at one call."""
     described = sample.describe()
+    rule = replace(rule, function=sample.function or rule.function)  # the closure that saw these values
     try:
         if not sample.has_values:
             sample = next((s for s in filled(sample, settings.rng(90)) if works(rule.function, s)), sample)
@@ -45,13 +52,15 @@ def entry_of(rule: Recorded, sample: Sample, *, target: str, settings: Settings)
                 raise NoInputsError("it was only traced, and no values were found at which it works")
         report = report_of(rule, sample, settings)
     except Exception as error:  # a user's function may fail in any way it likes
-        report = undecided(rule, _sentence(error), settings)
-    return Entry(replace(report, name=rule.name), target, rule.path, rule.line, described, rule.calls)
+        report = unchecked(rule, _sentence(error), settings)
+    return Entry(
+        replace(report, name=rule.shown or rule.name), target, rule.path, rule.line, described, rule.calls
+    )
 
 
 def report_of(rule: Recorded, sample: Sample, settings: Settings) -> Report:
     """Run the checker."""
-    args, kwargs = frameworks.thaw(sample)
+    args, kwargs, asked = call_of(sample, FRAMEWORKS.get(sample.framework), frameworks.thawed(sample))
     if sample.framework:
         host = hosts.host(sample.framework)
     else:
@@ -59,7 +68,7 @@ def report_of(rule: Recorded, sample: Sample, settings: Settings) -> Report:
     function = rule.function
     if rule.fixed:
         function, args = moving(rule, args)
-    subject = replace(subject_of(host, function, args, kwargs), name=rule.name)
+    subject = replace(subject_of(host, function, args, kwargs, asked), name=rule.name)
     if rule.intent is not None:
         subject = declared(subject, rule.intent)
     if rule.kind != "tf.custom_gradient":  # the function may be a framework's, the rule made of it is not
@@ -89,12 +98,12 @@ def declared(subject: Subject, intent: Intent) -> Subject:
     return replace(subject, intent=intent, astype=astype if in_dtype else None)
 
 
-def undecided(rule: Recorded, sentence: str, settings: Settings) -> Report:
+def unchecked(rule: Recorded, sentence: str, settings: Settings, reason: str = NOT_RUN) -> Report:
     """Report that a rule could not be checked."""
-    finding = Finding("run", "undecided", sentence, reason="not run")
+    finding = Finding("run", "undecided", sentence, reason=reason)
     return Report(
-        name=rule.name, verdict="undecided", findings=(finding,), resolution=None, oracle="", capabilities={},
-        seed=settings.seed,
+        name=rule.shown or rule.name, verdict="undecided", findings=(finding,), resolution=None, oracle="",
+        capabilities={}, seed=settings.seed,
     )  # fmt: skip
 
 

@@ -15,8 +15,9 @@ from pullback.record.clock import Clock, Stop
 from pullback.record.events import Events
 from pullback.record.job import Job
 from pullback.record.listening import recording
+from pullback.record.naming import name_apart, own_words
 from pullback.record.recorder import Recorder
-from pullback.record.sample import Recorded
+from pullback.record.sample import Place, Recorded
 from pullback.record.script import run_script, told
 
 
@@ -83,13 +84,24 @@ class Child:
             )
         if problem:
             self.events.send("problem", text=problem)
-        for error in recorder.errors[:1]:
-            self.events.send("note", text=f"not every call was recorded: {type(error).__name__}: {error}")
+        self.tell(recorder)
+        own = own_words(recorder)
         if not recorder.rules and not problem:
             defined = len(recorder.defined)
             said = f"defines {defined} but calls none" if defined else "uses none"
+            said += f" of its own ({own})" if own else ""
             self.events.send("problem", text=f"no custom gradient to check: {self.name} {said}")
+        elif own:
+            self.events.send("note", text=f"{self.name} uses others too: {own}")
         self.check(recorder.rules.values())
+
+    def tell(self, recorder: Recorder) -> None:
+        """Say what the recorder saw and could not keep."""
+        for error in {f"{type(e).__name__}: {e}": e for e in recorder.errors}:
+            self.events.send("problem", text=f"a rule of {self.name} could not be recorded: {error}")
+        for (path, line, name), keys in recorder.more.items():
+            where = f"{name} ({os.path.relpath(path)}:{line})"
+            self.events.send("note", text=f"{where}: {len(keys)} more made by the same factory, not checked")
 
     def script_again(self) -> None:
         """Check the samples of a script that died, on the rules that importing it defines."""
@@ -111,9 +123,10 @@ class Child:
             run_script(self.job.target.module, list(self.options.arguments), name="__pullback_again__")
         recorder.on = False
         self.abrupt = True
-        rules: dict[tuple[str, int, str], Recorded] = {}
+        rules: dict[Place, Recorded] = {}
+        defined = recorder.defined
         for place, sample in kept:
-            rule = recorder.defined.get(place)
+            rule = defined.get(place)
             if rule is None:
                 lost += 1
             else:
@@ -199,8 +212,9 @@ class Child:
         from pullback.record.checking import checked
 
         rules = list(rules)
+        name_apart(rules)
         for done, rule in enumerate(rules):
-            self.events.send("phase", phase="checking", what=rule.name, done=done, total=len(rules))
+            self.events.send("phase", phase="checking", what=rule.shown, done=done, total=len(rules))
             for entry in checked(rule, target=self.name, settings=self.settings):
                 self.events.entry(entry)
 

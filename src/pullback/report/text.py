@@ -6,8 +6,9 @@ import textwrap
 from collections.abc import Sequence
 
 from pullback.checker.finding import Finding, Report
-from pullback.report.entry import Entry, Run, worst
+from pullback.report.entry import Entry, Run, not_checked, worst
 
+LONGEST = 60  # letters of a reason in the table; the block below has all of it
 HEADINGS = ("rule", "verdict", "claim", "resolution", "oracle", "can do", "where")
 
 
@@ -21,9 +22,14 @@ def row(entries: Sequence[Entry]) -> tuple[str, ...]:
     elif verdict == "right" and entry.declared:
         verdict = "as declared"
     elif verdict == "undecided":
-        verdict = f"undecided: {reason(report)}"
+        why = not_checked(entries)
+        verdict = f"not checked: {_short(why)}" if why else f"undecided: {reason(report)}"
     resolution = "" if report.resolution is None else f"{report.resolution:.0e}"
     return (report.name, verdict, report.intent, resolution, report.oracle, abilities(report), entry.where)
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
 
 
 def reason(report: Report) -> str:
@@ -71,12 +77,15 @@ def _finding(finding: Finding, report: Report) -> list[str]:
 
 def summary(run: Run) -> str:
     """Count the rules by verdict, in one sentence."""
-    verdicts = [worst(group) for group in run.rules()]
+    groups = run.rules()
+    verdicts = [worst(group) for group in groups]
+    left = sum(bool(not_checked(g)) and e.report.verdict == "undecided" for g, e in zip(groups, verdicts))
     counts = {
         "right": sum(e.report.verdict == "right" and not e.declared for e in verdicts),
         "as declared": sum(e.report.verdict == "right" and e.declared for e in verdicts),
         "wrong": sum(e.report.verdict == "wrong" for e in verdicts),
-        "undecided": sum(e.report.verdict == "undecided" for e in verdicts),
+        "undecided": sum(e.report.verdict == "undecided" for e in verdicts) - left,
+        "not checked": left,
     }
     said = ", ".join(f"{n} {name}" for name, n in counts.items() if n)
     rules = "1 rule" if len(verdicts) == 1 else f"{len(verdicts)} rules"

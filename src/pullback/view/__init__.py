@@ -13,16 +13,21 @@ from typing import Any
 
 from pullback import hosts
 from pullback.hosts.base import Host
+from pullback.view.arguments import EVERYTHING, Asked
 from pullback.view.subject import Subject
 
 
 def subject_of(
-    host: Host, function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+    host: Host,
+    function: Callable[..., Any],
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    asked: Asked = EVERYTHING,
 ) -> Subject:
-    """Make a function and its example arguments a subject of the checker."""
+    """Make a function and its example arguments a subject of the checker; `asked` narrows what is asked."""
     framework = hosts.framework_of(host)
     if not framework or find_spec(f"pullback.view.{framework}") is None:
         raise host.refused("check")
     adapter = import_module(f"pullback.view.{framework}.adapter").ADAPTER
-    subject: Subject = adapter(function, tuple(args), dict(kwargs)).subject()
+    subject: Subject = adapter(function, tuple(args), dict(kwargs), asked=asked).subject()
     return subject

@@ -22,7 +22,7 @@ from pullback.hosts.base import Host, Met
 from pullback.hosts.operation import Tensor
 from pullback.rule import Rule, source_of, written
 from pullback.view import rules
-from pullback.view.arguments import Arguments, is_array
+from pullback.view.arguments import EVERYTHING, Arguments, Asked, is_array
 from pullback.view.export import survives_export
 from pullback.view.native import Natives
 from pullback.view.rules import How
@@ -53,15 +53,19 @@ class Adapter(ABC):
     silent: frozenset[int] = frozenset()  # inputs whose gradient is None where the host cannot say so
 
     def __init__(
-        self, function: Function, args: tuple[Any, ...], kwargs: dict[str, Any], dtype: str | None = None
+        self,
+        function: Function,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        dtype: str | None = None,
+        asked: Asked = EVERYTHING,
     ) -> None:
-        self.function = function
-        self.dtype = dtype
+        self.function, self.dtype, self.asked = function, dtype, asked
         self.native = self.natives.named(function)
         self.fixed = [] if self.native is None else self.native.passed_over(args, kwargs)
         rule = getattr(function, "rule", None)
         self.rule: Rule | None = rule if isinstance(rule, Rule) else None
-        self.arguments = Arguments(args, kwargs, self.is_input)
+        self.arguments = Arguments(args, kwargs, self.is_input, asked)
         with self.surroundings():
             named = zip(self.arguments.inputs, self.arguments.names(self.signature()))
             self.tensors = [self.cast(self.tensor(leaf, name)) for leaf, name in named]
@@ -71,7 +75,8 @@ class Adapter(ABC):
                     f"{self.name}: no argument is a tensor or an array; there is nothing to differentiate"
                 )
             self.inputs: Arrays = tuple(map(self.array, (*self.tensors, *self.parameters.values())))
-        self.differentiable = tuple(is_real_or_complex(a.dtype) for a in self.inputs)
+        wanted = self.arguments.wanted + [True] * len(self.parameters)
+        self.differentiable = tuple(w and is_real_or_complex(a.dtype) for a, w in zip(self.inputs, wanted))
 
     # ── what a host says ─────────────────────────────────────────────────────────────────────────────────
 
@@ -254,7 +259,9 @@ class Adapter(ABC):
         if self.variables:
             return None  # a layer has a dtype of its own
         try:
-            other = type(self)(self.function, self.arguments.args, self.arguments.kwargs, name).subject()
+            other = type(self)(
+                self.function, self.arguments.args, self.arguments.kwargs, name, self.asked
+            ).subject()
             outputs = other.forward(other.inputs)
             other.pullback(other.inputs, outputs)  # a pullback may be written for one dtype
             expected = self.forward()(self.inputs)

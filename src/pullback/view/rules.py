@@ -75,12 +75,12 @@ def by_hand(adapter: Adapter) -> Pullback | None:
         rule = Rule(adapter.function, adapter.name, adapter.signature() or signature_of(None))
     elif rule.bare or not _fits(rule, adapter):
         return None
-    if adapter.parameters or (adapter.rule is None and native is None):
+    if adapter.parameters or adapter.asked.built or (adapter.rule is None and native is None):
         return None
 
     def pullback(inputs: Arrays, cotangents: Arrays) -> Cotangents:
         with adapter.surroundings():
-            sources, given = adapter.constants(inputs), adapter.constants(cotangents)
+            sources, given = adapter.sources(inputs), adapter.constants(cotangents)
             args, kwargs = adapter.arguments.filled(sources)
             made, tensors = plan(rule, tuple(args), kwargs)
             if native is None:
