@@ -128,7 +128,7 @@ class _Reader:
         given = [
             read(value, f"{name} defaults") for value in (function.__defaults__, function.__kwdefaults__)
         ]
-        return ("function", function.__module__, _code(code), held, given)
+        return ("function", _code(code), held, given)
 
     def _object(self, value: Any, name: str, names: frozenset[str], read: Callable[..., Any]) -> Any:
         kind = _called(type(value))
