@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from pullback import hosts, tree
+from pullback.checker.budget import Budget
 from pullback.checker.check import check_subject
 from pullback.checker.finding import Finding, Report
 from pullback.checker.settings import Settings
@@ -24,32 +25,51 @@ from pullback.rule import Intent
 from pullback.view import subject_of
 from pullback.view.subject import Subject
 
+NOT_RUN = "not run"
+
 
 class NoInputsError(Exception):
     """No arguments were found with which a function can be called."""
 
 
-def checked(rule: Recorded, *, target: str, settings: Settings) -> Iterator[Entry]:
-    """Check a rule at every call kept of it."""
-    for sample in list(rule.samples.values()):
-        yield entry_of(rule, sample, target=target, settings=settings)
+Told = Callable[[Entry], None]
 
 
-def entry_of(rule: Recorded, sample: Sample, *, target: str, settings: Settings) -> Entry:
+def checked(
+    rule: Recorded, *, target: str, settings: Settings, told: Told = lambda entry: None
+) -> Iterator[Entry]:
+    """Check a rule at every call kept of it; `told` hears what is known of one before it is done."""
+    samples = list(rule.samples.values())
+    budget = Budget(settings.budget)
+    for i, sample in enumerate(samples):
+        share = (budget.limit - budget.seconds) / (len(samples) - i)
+        allowed = replace(settings, budget=max(share, 1e-3))
+        yield entry_of(rule, sample, target=target, settings=allowed, told=told)
+
+
+def entry_of(
+    rule: Recorded, sample: Sample, *, target: str, settings: Settings, told: Told = lambda entry: None
+) -> Entry:
     """Check a rule at one call."""
     described = sample.describe()
+
+    def entry(report: Report) -> Entry:
+        return Entry(replace(report, name=rule.name), target, rule.path, rule.line, described, rule.calls)
+
     try:
         if not sample.has_values:
             sample = next((s for s in filled(sample, settings.rng(90)) if works(rule.function, s)), sample)
             if not sample.has_values:
                 raise NoInputsError("it was only traced, and no values were found at which it works")
-        report = report_of(rule, sample, settings)
+        report = report_of(rule, sample, settings, lambda report: told(entry(report)))
     except Exception as error:  # a user's function may fail in any way it likes
         report = undecided(rule, _sentence(error), settings)
-    return Entry(replace(report, name=rule.name), target, rule.path, rule.line, described, rule.calls)
+    return entry(report)
 
 
-def report_of(rule: Recorded, sample: Sample, settings: Settings) -> Report:
+def report_of(
+    rule: Recorded, sample: Sample, settings: Settings, told: Callable[[Report], None] = lambda report: None
+) -> Report:
     """Run the checker."""
     args, kwargs = frameworks.thaw(sample)
     if sample.framework:
@@ -64,7 +84,7 @@ def report_of(rule: Recorded, sample: Sample, settings: Settings) -> Report:
         subject = declared(subject, rule.intent)
     if rule.kind != "tf.custom_gradient":  # the function may be a framework's, the rule made of it is not
         subject = replace(subject, is_builtin=False)
-    return check_subject(subject, settings)
+    return check_subject(subject, settings, told)
 
 
 def moving(rule: Recorded, args: tuple[Any, ...]) -> tuple[Callable[..., Any], tuple[Any, ...]]:
@@ -89,9 +109,9 @@ def declared(subject: Subject, intent: Intent) -> Subject:
     return replace(subject, intent=intent, astype=astype if in_dtype else None)
 
 
-def undecided(rule: Recorded, sentence: str, settings: Settings) -> Report:
+def undecided(rule: Recorded, sentence: str, settings: Settings, reason: str = NOT_RUN) -> Report:
     """Report that a rule could not be checked."""
-    finding = Finding("run", "undecided", sentence, reason="not run")
+    finding = Finding("run", "undecided", sentence, reason=reason)
     return Report(
         name=rule.name, verdict="undecided", findings=(finding,), resolution=None, oracle="", capabilities={},
         seed=settings.seed,
