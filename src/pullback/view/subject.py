@@ -26,10 +26,11 @@ Pullback: TypeAlias = Callable[[Arrays, Arrays], Cotangents]
 
 @dataclass
 class Counter:
-    """Count what a check costs."""
+    """Count what a check costs; `look` is asked before each evaluation whether it may go on."""
 
     forwards: int = 0
     pullbacks: int = 0
+    look: Callable[[], None] = lambda: None
 
 
 @dataclass(frozen=True)
@@ -96,10 +97,12 @@ def counted(subject: Subject) -> Subject:
     counter = subject.counter
 
     def forward(inputs: Arrays) -> Arrays:
+        counter.look()
         counter.forwards += 1
         return subject.forward(inputs)
 
     def pullback(inputs: Arrays, cotangents: Arrays) -> Cotangents:
+        counter.look()
         counter.pullbacks += 1
         return subject.pullback(inputs, cotangents)
 
