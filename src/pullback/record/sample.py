@@ -14,7 +14,9 @@ from typing import Any
 import numpy as np
 
 from pullback import tree
+from pullback.declare import Declaration
 from pullback.rule import Intent
+from pullback.view.declared import said_of
 from pullback.view.definition import Definition
 
 
@@ -90,6 +92,7 @@ class Recorded:
     signature: inspect.Signature | None = None
     intent: Intent | None = None
     fixed: tuple[int, ...] = ()
+    qualified: str = ""  # its name as an import spells it
 
     @classmethod
     def of(cls, known: Definition) -> Recorded:
@@ -98,7 +101,13 @@ class Recorded:
         return cls(
             function, known.name, known.kind, known.module, *known.place, known.framework, user=user,
             signature=known.signature, intent=known.intent, fixed=known.fixed,
+            qualified=known.qualified,
         )  # fmt: skip
+
+    def said(self) -> Declaration:
+        """Give what is said of the rule from outside."""
+        place = (self.path, self.line)
+        return said_of(self.function, self.user, name=self.qualified, place=place, maker=self.intent)
 
     @property
     def place(self) -> tuple[str, int, str]:

@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from pullback import tree
+from pullback.declare import NOTHING, Declaration
 from pullback.dtypes import is_real_or_complex
 from pullback.errors import NoTensorError
 from pullback.hosts import keras as layers
@@ -50,6 +51,7 @@ class Adapter(ABC):
     builtin: ClassVar[tuple[str, ...]]  # packages whose functions nobody who checks them can mend
     slow: ClassVar[frozenset[str]] = frozenset()
     variables: Sequence[Any] = ()  # of a Keras layer
+    said: Declaration = NOTHING  # of the callable, from outside
     silent: frozenset[int] = frozenset()  # inputs whose gradient is None where the host cannot say so
 
     def __init__(
@@ -254,7 +256,9 @@ class Adapter(ABC):
         if self.variables:
             return None  # a layer has a dtype of its own
         try:
-            other = type(self)(self.function, self.arguments.args, self.arguments.kwargs, name).subject()
+            finer = type(self)(self.function, self.arguments.args, self.arguments.kwargs, name)
+            finer.said = self.said
+            other = finer.subject()
             outputs = other.forward(other.inputs)
             other.pullback(other.inputs, outputs)  # a pullback may be written for one dtype
             expected = self.forward()(self.inputs)
@@ -287,7 +291,7 @@ class Adapter(ABC):
     def subject(self) -> Subject:
         """Put it together."""
         body, met = rules.bodies(self)
-        intent = rules.claim(self.rule, met)
+        intent = rules.claim(self.rule, met, self.said)
         like = intent.function if intent.kind == "like" else None
         target: How | None = None if like is None else (lambda _: like)
         oracle = target or body
@@ -317,7 +321,9 @@ class Adapter(ABC):
             astype=self.astype,
             intent=intent,
             accuracy=self.rule.accuracy if self.rule is not None else None,
-            order=rule.order if rule is not None else None,
+            order=self.said.order or (rule.order if rule is not None else None),
+            domain=self.said.domain,
+            declared=self.said.origin,
             is_rule=bool(met) or rule is not None,
             is_builtin=str(getattr(self.definition(), "__module__", "")).startswith(self.builtin),
             forward_mode_claimed=rule is not None,
