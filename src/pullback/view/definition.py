@@ -78,7 +78,7 @@ def qualified_name(user: Any, path: str) -> str:
     """Name a function or class by its module; that of a script is the one that an import of it would have."""
     function = user if hasattr(user, "__qualname__") and not hasattr(user, "rule") else inner(user)
     module = str(getattr(function, "__module__", "") or "")
-    name = str(getattr(function, "__qualname__", "") or name_of(function))
+    name = str(getattr(function, "__qualname__", "") or name_of(function)).replace("<locals>.", "")
     stem = os.path.splitext(os.path.basename(path))[0]
     # A script has another name while it runs, and so has a file whose name is taken.
     if path and (module.startswith("__") or re.fullmatch(rf"(.*\.)?{re.escape(stem)}_[0-9a-f]+", module)):
