@@ -116,7 +116,7 @@ def check_subject(
     shipped = counted(given)
     unit = roundoff([x for x, d in zip(given.inputs, given.differentiable) if d])
     finer = given.astype("float64") if unit > 1e-12 and given.astype else None
-    subject = counted(replace(finer, counter=shipped.counter)) if finer else shipped
+    subject = counted(replace(finer, counter=shipped.counter, known_as=given.known_as)) if finer else shipped
     settings = replace(settings, shipped=unit)
     if settings.rtol is None and given.accuracy is not None:
         settings = replace(settings, rtol=given.accuracy)
@@ -220,6 +220,10 @@ def with_cause(subject: Subject, finding: Finding, settings: Settings) -> Findin
     """Search the cause of one failure, on the smallest input that shows it."""
     inputs = finding.inputs or subject.inputs
     here = subject.at(inputs)
+    if finding.cause == "upstream-nonlinear":  # of the identity it may be meant
+        meant = cause_of(here, finding, settings)
+        if meant is not None and meant.slug == "surrogate":
+            finding = replace(finding, cause=meant.slug, sentence=meant.sentence, edit=meant.edit)
     if finding.cause is None:
         small = shrunk(here, settings) if finding.probe == "derivative" else here
         match = cause_of(small, finding, settings)

@@ -23,9 +23,8 @@ from pullback.record.frameworks import FRAMEWORKS
 from pullback.record.sample import Recorded, Sample
 from pullback.record.values import filled, tried
 from pullback.report.entry import NOT_RECORDED, NOT_RUN, Entry
-from pullback.rule import Intent
 from pullback.view import subject_of
-from pullback.view.subject import Subject
+from pullback.view.subject import KnownAs
 
 
 class NoInputsError(Exception):
@@ -85,9 +84,11 @@ def report_of(
     function = rule.function
     if rule.fixed:
         function, args = moving(rule, args)
-    subject = replace(subject_of(host, function, args, kwargs, asked), name=rule.name)
-    if rule.intent is not None:
-        subject = declared(subject, rule.intent)
+    subject = replace(
+        subject_of(host, function, args, kwargs, rule.said(), asked),
+        name=rule.name,
+        known_as=KnownAs(rule.qualified, rule.kind, rule.name),
+    )
     if rule.kind != "tf.custom_gradient":  # the function may be a framework's, the rule made of it is not
         subject = replace(subject, is_builtin=False)
     return check_subject(subject, settings, told)
@@ -102,17 +103,6 @@ def moving(rule: Recorded, args: tuple[Any, ...]) -> tuple[Callable[..., Any], t
         return rule.function(*(given.get(i, value) for i, value in enumerate(args)))
 
     return function, tuple(args[i] for i in places)
-
-
-def declared(subject: Subject, intent: Intent) -> Subject:
-    """Give a subject the intent that its maker states, in every dtype."""
-    in_dtype = subject.astype
-
-    def astype(name: str) -> Subject | None:
-        other = in_dtype(name) if in_dtype else None
-        return None if other is None else declared(replace(other, name=subject.name), intent)
-
-    return replace(subject, intent=intent, astype=astype if in_dtype else None)
 
 
 def unchecked(rule: Recorded, sentence: str, settings: Settings, reason: str = NOT_RUN) -> Report:

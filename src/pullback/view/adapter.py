@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from pullback import tree
+from pullback.declare import NOTHING, Declaration
 from pullback.dtypes import is_real_or_complex
 from pullback.errors import NoTensorError
 from pullback.hosts import keras as layers
@@ -41,6 +42,7 @@ class Adapter(Framework):
     """Adapt one callable and its example arguments."""
 
     variables: Sequence[Any] = ()  # of a Keras layer
+    said: Declaration = NOTHING  # of the callable, from outside
     by_steps: Callable[[], contextlib.AbstractContextManager[None]] = contextlib.nullcontext
     bodies: tuple[How | None, list[Met]]
     silent: frozenset[int] = frozenset()  # inputs whose gradient is None where the host cannot say so
@@ -226,6 +228,7 @@ class Adapter(Framework):
         try:
             args, kwargs = self.arguments.args, self.arguments.kwargs
             other = type(self)(self.function, args, kwargs, name, self, self.asked)
+            other.said = self.said
             made = other.subject()
             shapes = [output.shape for output in self.forward()(self.inputs)]
             return made if other.ran() == shapes else None
@@ -263,7 +266,7 @@ class Adapter(Framework):
     def subject(self) -> Subject:
         """Put it together."""
         body, met = self.bodies = rules.bodies(self) if self.original is None else self.original.bodies
-        intent = rules.claim(self.rule, met)
+        intent = rules.claim(self.rule, met, self.said)
         like = intent.function if intent.kind == "like" else None
         target: How | None = None if like is None else (lambda _: like)
         oracle = target or body
@@ -294,7 +297,9 @@ class Adapter(Framework):
             astype=self.astype,
             intent=intent,
             accuracy=self.rule.accuracy if self.rule is not None else None,
-            order=rule.order if rule is not None else None,
+            order=self.said.order or (rule.order if rule is not None else None),
+            domain=self.said.domain,
+            declared=self.said.origin,
             is_rule=bool(met) or rule is not None,
             is_builtin=str(getattr(self.definition(), "__module__", "")).startswith(self.builtin),
             forward_mode_claimed=rule is not None,
