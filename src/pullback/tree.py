@@ -17,7 +17,12 @@ _CONTAINERS = (tuple, list, dict)
 
 def is_container(value: Any) -> bool:
     """Tell whether a value is a structure rather than a leaf."""
-    return isinstance(value, _CONTAINERS) or hosts.opener(value) is not None
+    return (isinstance(value, _CONTAINERS) and not _is_shape(value)) or hosts.opener(value) is not None
+
+
+def _is_shape(value: Any) -> bool:
+    """Tell whether a value is a `torch.Size`: a tuple that takes whole numbers and nothing else."""
+    return type(value).__name__ == "Size" and isinstance(value, tuple)
 
 
 def is_namedtuple(value: Any) -> bool:
@@ -75,7 +80,7 @@ def _flatten(value: Any, leaves: list[Any]) -> Tree | None:
     if not is_container(value):
         leaves.append(value)
         return None
-    if not isinstance(value, _CONTAINERS):
+    if not isinstance(value, _CONTAINERS):  # what only a host knows
         parts, build_one = opened(value)
         return Tree(type(value), [_flatten(part, leaves) for part in parts], build_one)
     # The template keeps the shape only: a tree may outlive a call, and must not keep its tensors alive.

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from pullback.checker.equation import Outcome
-from pullback.checker.examine import examine, reads_one_triangle
+from pullback.checker.examine import examine, excuse, one_triangle
 from pullback.checker.finding import Finding
 from pullback.checker.oracle import AUTODIFF, FLOAT64, SHIPPED
 from pullback.checker.points import Point, own_points
@@ -26,6 +26,7 @@ WHY = {
     "domain": "the function does not exist on one side",
     "nonfinite": "the function or its gradient is not finite here",
     "empty": "there are no entries",
+    "random": "it draws random numbers, and says of them that they have no gradient",
     "no gradient": "no gradient flows to any input",
 }
 
@@ -65,13 +66,14 @@ def question(subject: Subject, settings: Settings) -> list[Finding]:
     findings = [first]
     tested = 0
     # A factorisation that reads one triangle has no gradient to speak of away from symmetric matrices.
-    symmetric_only = reads_one_triangle(Problem.of(subject))
+    any_square = not subject.is_rule
+    symmetric_only = one_triangle(Problem.of(subject), anything=any_square) is not None
     start, stopped = time.monotonic(), ""
     for i, point in enumerate(own_points(subject, settings.rng(5))):
         if time.monotonic() - start > PATIENCE:
             stopped = f"; it is slow, and no more were tried after {PATIENCE:g} s"
             break
-        if symmetric_only and not reads_one_triangle(Problem.of(subject.at(point.inputs))):
+        if symmetric_only and not one_triangle(Problem.of(subject.at(point.inputs)), anything=any_square):
             continue
         try:
             found = examine(subject, point, settings.rng(6, i), settings, own=True)
@@ -90,6 +92,12 @@ def question(subject: Subject, settings: Settings) -> list[Finding]:
                     inputs=point.inputs,
                 )
             )
+        why = excuse(subject, point, found, settings) if found.verdict == "wrong" else ""
+        if why:
+            if not any(f.point == point.label or "checker's own" in f.sentence for f in findings[1:]):
+                said = f"not the derivative at a point of the checker's own ({point.label}) {why}"
+                findings.append(Finding("derivative", "note", said, point=point.label, inputs=point.inputs))
+            continue
         if found.verdict == "wrong" and subject.is_builtin:
             sentence = f"the host's own gradient is wrong at a point of the checker's own ({point.label})"
             return [
