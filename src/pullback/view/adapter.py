@@ -17,7 +17,7 @@ import numpy as np
 
 from pullback import tree
 from pullback.declare import NOTHING, Declaration
-from pullback.dtypes import is_real_or_complex
+from pullback.dtypes import ROUNDOFF, is_real_or_complex
 from pullback.errors import NoTensorError
 from pullback.hosts import keras as layers
 from pullback.hosts.base import Met
@@ -76,10 +76,15 @@ class Adapter(Framework):
                     f"{self.name}: no argument is a tensor or an array; there is nothing to differentiate"
                 )
             self.inputs: Arrays = tuple(map(self.array, (*self.tensors, *self.parameters.values())))
-        wanted = self.arguments.wanted + [True] * len(self.parameters)
+        wanted = [*map(all, zip(self.arguments.wanted, self.requested(self.arguments.inputs)))]
+        wanted += [True] * len(self.parameters)
         self.differentiable = tuple(w and is_real_or_complex(a.dtype) for a, w in zip(self.inputs, wanted))
 
     # ── what a host may say otherwise ────────────────────────────────────────────────────────────────────
+
+    def requested(self, leaves: Sequence[Any]) -> list[bool]:
+        """Tell of each argument whether its gradient is asked for, where the arguments say so."""
+        return [True] * len(leaves)
 
     def is_input(self, leaf: Any) -> bool:
         """Tell whether a leaf is an input."""
@@ -159,7 +164,9 @@ class Adapter(Framework):
         host = self.host
         leaves = [leaf for leaf in tree.flatten(returned)[0] if leaf is not None]
         tensors = [leaf if host.is_tensor(leaf) else self.output(leaf) for leaf in leaves]
-        return [t for t in tensors if t is not None and host.differentiable(t)]
+        kept = [t for t in tensors if t is not None and host.differentiable(t)]
+        # A dtype that numbers are only kept in has too few digits to measure anything by.
+        return [t for t in kept if self.host.spec(t).dtype in ROUNDOFF]
 
     def output(self, leaf: Any) -> Tensor | None:
         """Make a tensor of an output that is none; None for what cannot be one."""
@@ -259,6 +266,10 @@ class Adapter(Framework):
         host = self.host
         return tuple(n for n, v in cells.items() if host.is_tensor(v) and host.differentiable(v))
 
+    def draws(self) -> bool:
+        """Tell whether a call draws random numbers of the host's, where that can be told."""
+        return False
+
     def sharing(self) -> Pullback | None:
         """Give the pullback that works on the very arrays, for a host whose tensors can be changed."""
         return None
@@ -302,6 +313,7 @@ class Adapter(Framework):
             declared=self.said.origin,
             is_rule=bool(met) or rule is not None,
             is_builtin=str(getattr(self.definition(), "__module__", "")).startswith(self.builtin),
+            draws=self.draws(),
             forward_mode_claimed=rule is not None,
             captured=self.captured(),
             source=rule.source if rule is not None else source_of(self.definition()),

@@ -81,6 +81,7 @@ class Subject:
     is_rule: bool = False
     # A function of the host itself: nobody who checks it can mend it.
     is_builtin: bool = False
+    draws: bool = False  # it draws random numbers of the host's
     forward_mode_claimed: bool = False
     mends_shapes: bool = False  # the host puts a cotangent of a wrong shape right in silence
     captured: tuple[str, ...] = ()
