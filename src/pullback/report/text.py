@@ -57,7 +57,7 @@ def _finding(finding: Finding, report: Report) -> list[str]:
     label = finding.cause or finding.reason or finding.probe
     lines = [f"  {label}: {finding.sentence}"]
     if finding.where:
-        lines.append(f"  where: {finding.where}")
+        lines.append("  where: " + textwrap.indent(finding.where, "         ").lstrip())
     if finding.measured is not None and finding.claimed is not None:
         lines.append(
             f"  measured {finding.measured:.9g}, claimed {finding.claimed:.9g} (claim: {report.intent})"

@@ -23,6 +23,7 @@ from pullback.hosts.operation import Tensor
 from pullback.rule import Rule, source_of, written
 from pullback.view import rules
 from pullback.view.arguments import Arguments, is_array
+from pullback.view.definition import importing
 from pullback.view.export import survives_export
 from pullback.view.native import Natives
 from pullback.view.rules import How
@@ -314,6 +315,7 @@ class Adapter(ABC):
             slow=self.slow,
             exports=functools.partial(survives_export, self),
             opaque=self.opaque,
+            explicit=functools.partial(rules.says_second, self),
             astype=self.astype,
             intent=intent,
             accuracy=self.rule.accuracy if self.rule is not None else None,
@@ -326,6 +328,7 @@ class Adapter(ABC):
             words=self.words,
             mends_shapes=self.mends_shapes,
             parameters=tuple(self.written_parameters()),
+            origin=importing(self.function, self.written_name()),
             call=functools.partial(self.arguments.written, self.written_name()),
         )
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import inspect
 import os
+import sys
 from typing import Any
 
 from pullback.rule import Intent, name_of, written
@@ -66,3 +67,16 @@ def place_of(body: Any) -> tuple[str, int]:
     """Give the file and line of a function, or nothing when it has no Python source."""
     code = getattr(inner(body), "__code__", None)
     return ("", 0) if code is None else (os.path.abspath(code.co_filename), code.co_firstlineno)
+
+
+def importing(function: Any, spelled: str) -> str:
+    """Give the line that imports what code spells so, or nothing where no line does."""
+    name, *rest = spelled.split(".")
+    user = inner(getattr(function, "__self__", function))
+    module = sys.modules.get(str(getattr(user, "__module__", "") or ""))
+    held = functools.reduce(lambda part, step: getattr(part, step, None), rest, getattr(module, name, None))
+    if module is None or (held is not function and (not rest or held != function)):
+        return ""
+    file = str(getattr(module, "__file__", "") or "")
+    where = os.path.splitext(os.path.basename(file))[0] if module.__name__ == "__main__" else module.__name__
+    return f"from {where} import {name}" if where.replace(".", "_").isidentifier() else ""
