@@ -17,7 +17,7 @@ from test_neutral import HOSTS, arguments
 
 import pullback as pb
 from pullback.checker import cause, check
-from pullback.report.text import block
+from pullback.report.block import block
 
 
 @pytest.fixture(autouse=True)

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pullback.checker.finding import Finding, Report
+from pullback.report.block import unfinished
+from pullback.report.printable import cleaned
 
 SCHEMA = 1
 NUMBERS = ("measured", "claimed", "resolution")
@@ -32,11 +34,6 @@ class Entry:
     def where(self) -> str:
         """Give `path:line`, as short as it can be from here."""
         return f"{relative(self.path)}:{self.line}" if self.path else self.report.source
-
-    @property
-    def declared(self) -> bool:
-        """Tell whether the rule says that it is different on purpose."""
-        return self.report.intent.startswith("different on purpose")
 
 
 @dataclass
@@ -65,9 +62,9 @@ class Run:
 
 
 def worst(entries: Iterable[Entry]) -> Entry:
-    """Give the entry that says most about its rule: a wrong one, else an undecided one, else the first."""
+    """Give the entry that says most of its rule: wrong, else undecided, else unfinished, else the first."""
     order = {"wrong": 0, "undecided": 1, "right": 2}
-    return min(entries, key=lambda e: order[e.report.verdict])
+    return min(entries, key=lambda e: (order[e.report.verdict], not unfinished(e.report)))
 
 
 def relative(path: str) -> str:
@@ -93,7 +90,8 @@ def to_plain(entry: Entry) -> dict[str, Any]:
 
 
 def from_plain(data: dict[str, Any]) -> Entry:
-    """Read an entry back."""
+    """Read an entry back; what a program may have put into its texts is escaped."""
+    data = cleaned(data)
     findings = tuple(Finding(**{**f, **{name: _read(f[name]) for name in NUMBERS}}) for f in data["findings"])
     report = Report(
         name=data["name"], verdict=data["verdict"], findings=findings, resolution=_read(data["resolution"]),

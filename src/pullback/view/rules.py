@@ -28,7 +28,7 @@ def bodies(adapter: Adapter) -> tuple[How | None, list[Met]]:
         return (lambda _: functools.partial(_outputs, rule)), [Met(rule.name, rule.intent)]
     try:
         with adapter.surroundings(), adapter.bypassed() as met:
-            adapter.run()(adapter.sources(adapter.inputs))
+            adapter.tried(adapter.run())
     except Exception:  # the function itself is at fault, or cannot run at its example
         return None, []
 

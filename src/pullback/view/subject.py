@@ -7,6 +7,7 @@ host's closure.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
@@ -54,6 +55,8 @@ class Subject:
     variants: Mapping[str, tuple[Forward, Pullback]] = field(default_factory=dict)
     slow: frozenset[str] = frozenset()  # the variants that take seconds to compile
     exports: Callable[[], bool] | None = None
+    # A block in which the host runs the operations of a function one by one, and compiles nothing.
+    by_steps: Callable[[], contextlib.AbstractContextManager[None]] = contextlib.nullcontext
     # Tells whether the gradient runs through code that the host cannot see into.
     opaque: Callable[[], bool] | None = None
     explicit: Callable[[], bool] | None = None  # tells whether the rule says its own second order

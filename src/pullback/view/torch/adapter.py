@@ -22,7 +22,8 @@ from pullback.hosts.keras import is_layer
 from pullback.hosts.torch import HOST
 from pullback.patched import patched
 from pullback.view import arguments
-from pullback.view.adapter import Adapter, Run, Vjp, itself
+from pullback.view.adapter import Adapter, itself
+from pullback.view.framework import Run, Vjp
 from pullback.view.rules import How
 from pullback.view.subject import Array, Arrays, Cotangents, Pullback
 from pullback.view.torch import leaves, native
