@@ -70,6 +70,7 @@ class Subject:
     by_steps: Callable[[], contextlib.AbstractContextManager[None]] = contextlib.nullcontext
     # Tells whether the gradient runs through code that the host cannot see into.
     opaque: Callable[[], bool] | None = None
+    explicit: Callable[[], bool] | None = None  # tells whether the rule says its own second order
     astype: Callable[[str], Subject | None] | None = None
     intent: Intent = EXACT
     order: int | None = None
@@ -86,6 +87,7 @@ class Subject:
     mends_shapes: bool = False  # the host puts a cotangent of a wrong shape right in silence
     captured: tuple[str, ...] = ()
     source: str = ""
+    origin: str = ""  # the line that imports it, where it can be imported
     words: Words = field(default_factory=Words)
     # The inputs that belong to the callable itself (weights): the last ones, as the host names them.
     parameters: tuple[str, ...] = ()
