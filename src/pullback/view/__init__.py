@@ -29,5 +29,5 @@ def subject_of(
     if not framework or find_spec(f"pullback.view.{framework}") is None:
         raise host.refused("check")
     adapter = import_module(f"pullback.view.{framework}.adapter").ADAPTER
-    subject: Subject = adapter(function, tuple(args), dict(kwargs), asked=asked).subject()
+    subject: Subject = adapter(function, tuple(args), dict(kwargs), None, None, asked).subject()
     return subject
