@@ -29,7 +29,7 @@ features = torch.randn(2000, 20)
 labels = (features[:, 0] * features[:, 1] > 0).long()
 model = nn.Sequential(nn.Linear(20, 64), Activation(), nn.Linear(64, 64), Activation(), nn.Linear(64, 2))
 optimiser = torch.optim.Adam(model.parameters(), 1e-3)
-for _ in range(20):
+for _ in range(5):
     for start in range(0, len(features), 100):
         batch = slice(start, start + 100)
         loss = nn.functional.cross_entropy(model(features[batch]), labels[batch])
