@@ -17,14 +17,15 @@ from pullback.checker.budget import Budget
 from pullback.checker.probe import probes
 from pullback.clock import Clock, Stop
 from pullback.record import store
-from pullback.record.checking import NoInputsError, checked, undecided, with_inputs
+from pullback.record.checking import NoInputsError, checked, unchecked, with_inputs
 from pullback.record.events import Events
 from pullback.record.job import Job
 from pullback.record.listening import recording
 from pullback.record.modules import as_rule, files_of, is_method, load, names_of, rules_of
+from pullback.record.naming import name_apart, own_words
 from pullback.record.quiet import quiet
 from pullback.record.recorder import Recorder
-from pullback.record.sample import Recorded
+from pullback.record.sample import Place, Recorded
 from pullback.record.script import beside, run_script, told
 from pullback.report.entry import Entry
 
@@ -95,15 +96,26 @@ class Child:
             )
         if problem:
             self.events.send("problem", text=problem)
-        for error in recorder.errors[:1]:
-            self.events.send("note", text=f"not every call was recorded: {type(error).__name__}: {error}")
+        self.tell(recorder)
+        own = own_words(recorder)
         if not recorder.rules and not problem:
             defined = len(recorder.defined)
             said = f"defines {defined} but calls none" if defined else "uses none"
+            said += f" of its own ({own})" if own else ""
             self.events.send("problem", text=f"no custom gradient to check: {self.name} {said}")
+        elif own:
+            self.events.send("note", text=f"{self.name} uses others too: {own}")
         rules = list(recorder.rules.values())
         self.events.send("rules", places=[rule.place for rule in rules])
         self.check(rules)
+
+    def tell(self, recorder: Recorder) -> None:
+        """Say what the recorder saw and could not keep."""
+        for error in {f"{type(e).__name__}: {e}": e for e in recorder.errors}:
+            self.events.send("problem", text=f"a rule of {self.name} could not be recorded: {error}")
+        for (path, line, name), keys in recorder.more.items():
+            where = f"{name} ({os.path.relpath(path)}:{line})"
+            self.events.send("note", text=f"{where}: {len(keys)} more made by the same factory, not checked")
 
     def script_again(self) -> None:
         """Check the samples of a script that died, on the rules that importing it defines."""
@@ -126,9 +138,10 @@ class Child:
             run_script(self.job.target.module, arguments, name="__pullback_again__", before=self.before)
         recorder.on = False
         self.abrupt = True
-        rules: dict[tuple[str, int, str], Recorded] = {}
+        rules: dict[Place, Recorded] = {}
+        defined = recorder.defined
         for place, sample in kept:
-            rule = recorder.defined.get(place)
+            rule = defined.get(place)
             if rule is None:
                 lost += 1
             else:
@@ -212,6 +225,8 @@ class Child:
 
     def check(self, rules: Iterable[Recorded]) -> None:
         """Check rules, each told as soon as it is done."""
+        rules = list(rules)
+        name_apart(rules)
         rules = [rule for rule in rules if rule.place not in self.job.done]
         for done, rule in enumerate(rules):
             if not self.claims(rule.place):
@@ -221,7 +236,7 @@ class Child:
                 self.settings.budget, left / (len(rules) - done)
             )  # what one leaves, the next ones get
             self.events.send(
-                "phase", phase="checking", what=rule.name, done=done, total=len(rules), place=rule.place,
+                "phase", phase="checking", what=rule.shown, done=done, total=len(rules), place=rule.place,
                 budget=budget,
             )  # fmt: skip
 
@@ -230,7 +245,7 @@ class Child:
 
             if left <= 0:
                 said = f"the budget of the run, {self.options.budget:g} s, was spent before it was checked"
-                report = undecided(rule, said, self.settings, reason="budget")
+                report = unchecked(rule, said, self.settings, reason="budget")
                 heard(Entry(report, self.name, rule.path, rule.line, "", rule.calls), "entry")
                 continue
             settings, begin = replace(self.settings, budget=budget), Budget(budget)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,6 +17,7 @@ from pullback.report.printable import cleaned
 
 SCHEMA = 1
 NUMBERS = ("measured", "claimed", "resolution")
+NOT_RUN, NOT_RECORDED = "not run", "not recorded"  # why nothing could be said of a call
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,11 @@ class Entry:
     def where(self) -> str:
         """Give `path:line`, as short as it can be from here."""
         return f"{relative(self.path)}:{self.line}" if self.path else self.report.source
+
+    @property
+    def unchecked(self) -> str:
+        """Say why the call was not checked at all; nothing where it was."""
+        return next((f.reason for f in self.report.findings if f.reason in (NOT_RUN, NOT_RECORDED)), "")
 
 
 @dataclass
@@ -55,7 +61,7 @@ class Run:
         return list(groups.values())
 
     def exit_code(self, *, strict: bool = False) -> int:
-        """Give 2 when a target could not be run, 1 when something is wrong, 0 otherwise.
+        """Give 2 when a target could not be run, 1 when something is wrong, 2 when a rule was not checked.
 
         One that a signal ended gives what a shell gives for it.
         """
@@ -64,7 +70,18 @@ class Run:
         if self.problems:
             return 2
         verdicts = {e.report.verdict for e in self.entries}
-        return int("wrong" in verdicts or (strict and "undecided" in verdicts))
+        if "wrong" in verdicts:
+            return 1
+        if any(map(not_checked, self.rules())):
+            return 2
+        return int(strict and "undecided" in verdicts)
+
+
+def not_checked(entries: Sequence[Entry]) -> str:
+    """Say why a rule was not checked: a call of it was not recorded, or not one of its calls could be run."""
+    lost = [e for e in entries if e.unchecked == NOT_RECORDED]
+    left = lost or ([] if any(not e.unchecked for e in entries) else list(entries))
+    return left[0].report.findings[0].sentence if left else ""
 
 
 def worst(entries: Iterable[Entry]) -> Entry:

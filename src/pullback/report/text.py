@@ -5,23 +5,35 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pullback.report.block import block, cells, declared, reason, unfinished
-from pullback.report.entry import Entry, Run, worst
+from pullback.report.entry import Entry, Run, not_checked, worst
+from pullback.report.printable import printable
+
+LONGEST = 60  # letters of a reason in the table; the block has all of it
 
 
 def row(entries: Sequence[Entry]) -> tuple[str, ...]:
     """Sum one rule up."""
     entry = worst(entries)
-    return cells(entry.report, entry.where)
+    written = cells(entry.report, entry.where)
+    why = not_checked(entries) if entry.report.verdict == "undecided" else ""
+    return (written[0], f"not checked: {_short(printable(why))}", *written[2:]) if why else written
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
 
 
 def summary(run: Run) -> str:
     """Count the rules by verdict, in one sentence."""
-    reports = [worst(group).report for group in run.rules()]
+    groups = run.rules()
+    reports = [worst(group).report for group in groups]
+    left = sum(r.verdict == "undecided" and bool(not_checked(g)) for r, g in zip(reports, groups))
     counts = {
         "right": sum(r.verdict == "right" and not declared(r) for r in reports),
         "as declared": sum(r.verdict == "right" and declared(r) for r in reports),
         "wrong": sum(r.verdict == "wrong" for r in reports),
-        "undecided": sum(r.verdict == "undecided" for r in reports),
+        "undecided": sum(r.verdict == "undecided" for r in reports) - left,
+        "not checked": left,
     }
     said = ", ".join(f"{n} {name}" for name, n in counts.items() if n)
     rules = "1 rule" if len(reports) == 1 else f"{len(reports)} rules"

@@ -9,7 +9,7 @@ import numpy as np
 
 from pullback.checker.budget import SHARE, Budget
 from pullback.checker.equation import Outcome
-from pullback.checker.examine import examine, reads_one_triangle
+from pullback.checker.examine import examine, excuse, one_triangle
 from pullback.checker.finding import Finding
 from pullback.checker.oracle import AUTODIFF, FLOAT64, SHIPPED
 from pullback.checker.points import Point, own_points
@@ -26,6 +26,7 @@ WHY = {
     "domain": "the function does not exist on one side",
     "nonfinite": "the function or its gradient is not finite here",
     "empty": "there are no entries",
+    "random": "it draws random numbers, and says of them that they have no gradient",
     "no gradient": "no gradient flows to any input",
 }
 
@@ -62,13 +63,14 @@ def question(subject: Subject, settings: Settings) -> Iterator[Finding]:
         return
     tested, holes = 0, 0
     # A factorisation that reads one triangle has no gradient to speak of away from symmetric matrices.
-    symmetric_only = reads_one_triangle(Problem.of(subject))
+    any_square = not subject.is_rule
+    symmetric_only = one_triangle(Problem.of(subject), anything=any_square) is not None
     patience, stopped = Budget(settings.budget / SHARE), ""
     for i, point in enumerate(own_points(subject, settings.rng(5))):
         if patience.spent:
             stopped = f"; it is slow, and no more were tried after {patience.limit:g} s"
             break
-        if symmetric_only and not reads_one_triangle(Problem.of(subject.at(point.inputs))):
+        if symmetric_only and not one_triangle(Problem.of(subject.at(point.inputs)), anything=any_square):
             continue
         try:
             found = examine(subject, point, settings.rng(6, i), settings, own=True)
@@ -86,6 +88,13 @@ def question(subject: Subject, settings: Settings) -> Iterator[Finding]:
                 "where the slope is",
                 inputs=point.inputs,
             )
+        why = excuse(subject, point, found, settings) if found.verdict == "wrong" else ""
+        if why:
+            if not holes:
+                said = f"not the derivative at a point of the checker's own ({point.label}) {why}"
+                yield Finding("derivative", "note", said, point=point.label, inputs=point.inputs)
+            holes += 1
+            continue
         if found.verdict == "wrong" and subject.is_builtin:
             sentence = f"the host's own gradient is wrong at a point of the checker's own ({point.label})"
             yield replace(finding_of(subject, found, point), verdict="note", sentence=sentence)
