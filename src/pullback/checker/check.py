@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback import hosts, tree
+from pullback import configuration, hosts, tree
 from pullback.checker.capabilities import capabilities
 from pullback.checker.cause import Match, search
 from pullback.checker.evidence import Evidence
@@ -46,7 +46,7 @@ def check(
         f: The callable.
         args: Its arguments; tensors and arrays among them are its inputs.
         kwargs: Its arguments by name.
-        seed: Fixes the points and directions that are drawn.
+        seed: Fixes the points and directions that are drawn; else the configuration does, if there is one.
         order: The highest derivative that is tested, 1 or 2.
         rtol: Loosens what counts as equal; a rule may say it of itself.
         probes: The names of the questions to ask; all of them if not given.
@@ -88,7 +88,7 @@ def check(
             f"{name}: no argument is a tensor or an array; there is nothing to differentiate"
         ) from None
     settings = Settings(
-        seed=secrets.randbelow(2**31) if seed is None else seed,
+        seed=chosen(seed),
         order=order,
         rtol=rtol,
         probes=None if probes is None else tuple(probes),
@@ -97,6 +97,13 @@ def check(
         export=export,
     )
     return check_subject(subject_of(host, f, args, kwargs), settings)
+
+
+def chosen(seed: int | None) -> int:
+    """Give the seed: the one that was asked for, that of the configuration, or any."""
+    if seed is None:
+        seed = configuration.current().seed
+    return secrets.randbelow(2**31) if seed is None else seed
 
 
 def check_subject(given: Subject, settings: Settings) -> Report:

@@ -30,6 +30,11 @@ class NoInputsError(Exception):
 
 def checked(rule: Recorded, *, target: str, settings: Settings) -> Iterator[Entry]:
     """Check a rule at every call kept of it."""
+    reason = rule.said().skip
+    if reason:
+        report = undecided(rule, reason, settings)
+        yield Entry(report, target, rule.path, rule.line, "", rule.calls, rule.qualified, "skipped")
+        return
     for sample in list(rule.samples.values()):
         yield entry_of(rule, sample, target=target, settings=settings)
 
@@ -45,7 +50,9 @@ def entry_of(rule: Recorded, sample: Sample, *, target: str, settings: Settings)
         report = report_of(rule, sample, settings)
     except Exception as error:  # a user's function may fail in any way it likes
         report = undecided(rule, _sentence(error), settings)
-    return Entry(replace(report, name=rule.name), target, rule.path, rule.line, described, rule.calls)
+    return Entry(
+        replace(report, name=rule.name), target, rule.path, rule.line, described, rule.calls, rule.qualified
+    )
 
 
 def report_of(rule: Recorded, sample: Sample, settings: Settings) -> Report:

@@ -10,6 +10,8 @@ import os
 import sys
 from collections.abc import Iterable
 
+from pullback import configuration
+from pullback.errors import ConfigurationError
 from pullback.record import store
 from pullback.record.clock import Clock, Stop
 from pullback.record.events import Events
@@ -18,6 +20,7 @@ from pullback.record.listening import recording
 from pullback.record.recorder import Recorder
 from pullback.record.sample import Recorded
 from pullback.record.script import run_script, told
+from pullback.view.definition import module_name
 
 
 class Child:
@@ -29,6 +32,8 @@ class Child:
         self.options = job.options
         self.settings = job.options.settings
         self.name = job.target.text
+        self.configuration = configuration.use(job.options.configuration or None)  # the program may go away
+        self.names: set[str] = set()  # of the rules that were seen, checked or not
         self.abrupt = False  # threads of a stopped script would keep the process alive
 
     def work(self) -> None:
@@ -40,7 +45,14 @@ class Child:
             if not error.name or not f"{module}.".startswith(f"{error.name}."):
                 raise
             self.events.send("problem", text=f"no file, folder or module is named {module}")
+        used, unused = configuration.heard(self.configuration, self.names, self.script_name())
+        self.events.send("declared", used=used, unused=unused)
         self.events.send("done")
+
+    def script_name(self) -> str:
+        """Name the script as an import would, if it is one."""
+        target = self.job.target
+        return module_name(target.module) if target.kind == "script" else ""
 
     def _work(self) -> None:
         kind = self.job.target.kind
@@ -89,6 +101,7 @@ class Child:
             defined = len(recorder.defined)
             said = f"defines {defined} but calls none" if defined else "uses none"
             self.events.send("problem", text=f"no custom gradient to check: {self.name} {said}")
+        self.names.update(rule.qualified for rule in recorder.defined.values())
         self.check(recorder.rules.values())
 
     def script_again(self) -> None:
@@ -174,6 +187,7 @@ class Child:
                 del rules[rule.place]
             rules.update({r.place: r for r in rules_of(module, everything=self.options.everything)})
             found += len(rules)
+            self.names.update(rule.qualified for rule in recorder.defined.values())
             self.found(rules.values())  # at once: the next module may crash
         if not found and not self.job.skip:
             self.events.send(
@@ -199,10 +213,14 @@ class Child:
         from pullback.record.checking import checked
 
         rules = list(rules)
+        self.names.update(rule.qualified for rule in rules)
         for done, rule in enumerate(rules):
             self.events.send("phase", phase="checking", what=rule.name, done=done, total=len(rules))
-            for entry in checked(rule, target=self.name, settings=self.settings):
-                self.events.entry(entry)
+            try:
+                for entry in checked(rule, target=self.name, settings=self.settings):
+                    self.events.entry(entry)
+            except ConfigurationError as error:
+                self.events.send("problem", text=str(error))
 
 
 def _flush() -> None:

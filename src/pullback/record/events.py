@@ -2,7 +2,7 @@
 
 entry     one rule checked           phase    running · importing · checking, and what
 problem   why exit code 2            note     what a user should know
-done      the end was reached
+done      the end was reached        declared tables of the configuration that spoke of a rule, and others
 """
 
 from __future__ import annotations

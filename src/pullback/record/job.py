@@ -18,6 +18,7 @@ class Options:
     seconds: float | None = None
     calls: int | None = None
     everything: bool = False  # the frameworks' own rules too
+    configuration: str = ""  # the file that was found
 
 
 @dataclass(frozen=True)

@@ -106,6 +106,9 @@ def _told(event: dict[str, Any], run: Run, last: dict[str, Any]) -> bool:
         run.problems.append(event["text"])
     elif kind == "note":
         run.notes.append(event["text"])
+    elif kind == "declared":
+        run.used.update(event["used"])
+        run.unused.update(event["unused"])
     elif kind == "phase":
         last.update(event)
         if last["phase"] == "importing":

@@ -4,27 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pullback.report.block import block, cells, declared, reason, unfinished
+from pullback.report.block import block, cells, declared, looks_meant, reason, unfinished
 from pullback.report.entry import Entry, Run, worst
+from pullback.report.printable import printable
 
 
 def row(entries: Sequence[Entry]) -> tuple[str, ...]:
     """Sum one rule up."""
     entry = worst(entries)
-    return cells(entry.report, entry.where)
+    name, verdict, *rest = cells(entry.report, entry.where)
+    if entry.excused == "known":
+        verdict = f"known: {', '.join(entry.report.causes) or entry.report.verdict}"
+    elif entry.excused == "skipped":
+        verdict = f"skipped: {printable(entry.report.findings[0].sentence)}"
+    return (name, verdict, *rest)
 
 
 def summary(run: Run) -> str:
     """Count the rules by verdict, in one sentence."""
-    reports = [worst(group).report for group in run.rules()]
+    entries = [worst(group) for group in run.rules()]
+    reports = [entry.report for entry in entries if not entry.excused]
+    meant = sum(map(looks_meant, reports))
     counts = {
         "right": sum(r.verdict == "right" and not declared(r) for r in reports),
         "as declared": sum(r.verdict == "right" and declared(r) for r in reports),
-        "wrong": sum(r.verdict == "wrong" for r in reports),
+        "wrong": sum(r.verdict == "wrong" for r in reports) - meant,
+        "looks like a surrogate: declare it" if meant == 1 else "look like surrogates: declare them": meant,
         "undecided": sum(r.verdict == "undecided" for r in reports),
+        "known": sum(entry.excused == "known" for entry in entries),
+        "skipped": sum(entry.excused == "skipped" for entry in entries),
     }
     said = ", ".join(f"{n} {name}" for name, n in counts.items() if n)
-    rules = "1 rule" if len(reports) == 1 else f"{len(reports)} rules"
+    rules = "1 rule" if len(entries) == 1 else f"{len(entries)} rules"
     return f"{rules}: {said or 'nothing checked'}; seed {run.seed}"
 
 
@@ -38,7 +49,7 @@ def blocks(run: Run) -> list[tuple[Entry, str]]:
                 continue
             for entry in group:
                 key = tuple(entry.report.causes) or (reason(entry.report),)
-                if entry.report.verdict != verdict or key in causes:
+                if entry.report.verdict != verdict or key in causes or entry.excused:
                     continue
                 if verdict == "right" and not unfinished(entry.report):
                     continue

@@ -10,6 +10,7 @@ import numpy as np
 from pullback.checker.equation import Outcome
 from pullback.checker.examine import examine, reads_one_triangle
 from pullback.checker.finding import Finding
+from pullback.checker.needless import needless
 from pullback.checker.oracle import AUTODIFF, FLOAT64, SHIPPED
 from pullback.checker.points import Point, own_points
 from pullback.checker.probe import probe
@@ -34,11 +35,8 @@ WHY = {
 def question(subject: Subject, settings: Settings) -> list[Finding]:
     """Test the given point, then own points until one fails."""
     if subject.intent.kind == "differs":
-        return [
-            Finding(
-                "derivative", "note", f"the gradient is {subject.intent}: not compared with the derivative"
-            )
-        ]
+        said = f"the gradient is {subject.intent}: not compared with the derivative"
+        return [Finding("derivative", "note", said), *needless(subject, settings)]
     if not any(subject.differentiable):
         return [
             Finding(
