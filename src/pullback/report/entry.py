@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,6 +17,7 @@ from pullback.report.printable import cleaned
 
 SCHEMA = 1
 NUMBERS = ("measured", "claimed", "resolution")
+NOT_RUN, NOT_RECORDED = "not run", "not recorded"  # why nothing could be said of a call
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,11 @@ class Entry:
         """Give `path:line`, as short as it can be from here."""
         return f"{relative(self.path)}:{self.line}" if self.path else self.report.source
 
+    @property
+    def unchecked(self) -> str:
+        """Say why the call was not checked at all; nothing where it was."""
+        return next((f.reason for f in self.report.findings if f.reason in (NOT_RUN, NOT_RECORDED)), "")
+
 
 @dataclass
 class Run:
@@ -55,6 +61,7 @@ class Run:
     # Tables of the configuration that spoke of a rule, and those that could have and did not.
     used: set[str] = field(default_factory=set)
     unused: set[str] = field(default_factory=set)
+    signal: int = 0  # that ended it
 
     def rules(self) -> list[list[Entry]]:
         """Group the entries by rule, in the order of their first check."""
@@ -64,11 +71,27 @@ class Run:
         return list(groups.values())
 
     def exit_code(self, *, strict: bool = False) -> int:
-        """Give 2 when a target could not be run, 1 when something is wrong, 0 otherwise."""
+        """Give 2 when a target could not be run, 1 when something is wrong, 2 when a rule was not checked.
+
+        One that a signal ended gives what a shell gives for it.
+        """
+        if self.signal:
+            return 128 + self.signal
         if self.problems:
             return 2
         verdicts = {e.report.verdict for e in self.entries if not e.excused}
-        return int("wrong" in verdicts or (strict and "undecided" in verdicts))
+        if "wrong" in verdicts:
+            return 1
+        if any(map(not_checked, self.rules())):
+            return 2
+        return int(strict and "undecided" in verdicts)
+
+
+def not_checked(entries: Sequence[Entry]) -> str:
+    """Say why a rule was not checked: a call of it was not recorded, or not one of its calls could be run."""
+    lost = [e for e in entries if e.unchecked == NOT_RECORDED]
+    left = lost or ([] if any(not e.unchecked for e in entries) else list(entries))
+    return left[0].report.findings[0].sentence if left else ""
 
 
 def worst(entries: Iterable[Entry]) -> Entry:

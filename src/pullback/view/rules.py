@@ -80,12 +80,12 @@ def by_hand(adapter: Adapter) -> Pullback | None:
         rule = Rule(adapter.function, adapter.name, adapter.signature() or signature_of(None))
     elif rule.bare or not _fits(rule, adapter):
         return None
-    if adapter.parameters or (adapter.rule is None and native is None):
+    if adapter.parameters or adapter.asked.built or (adapter.rule is None and native is None):
         return None
 
     def pullback(inputs: Arrays, cotangents: Arrays) -> Cotangents:
         with adapter.surroundings():
-            sources, given = adapter.constants(inputs), adapter.constants(cotangents)
+            sources, given = adapter.sources(inputs), adapter.constants(cotangents)
             args, kwargs = adapter.arguments.filled(sources)
             made, tensors = plan(rule, tuple(args), kwargs)
             if native is None:
@@ -97,6 +97,22 @@ def by_hand(adapter: Adapter) -> Pullback | None:
             return tuple(None if part is None else adapter.array(part) for part in parts)
 
     return pullback
+
+
+def says_second(adapter: Adapter) -> bool:
+    """Tell whether the rule says its own second order: `grad` returns `dx, gradgrad`."""
+    rule = adapter.rule
+    if rule is None or rule.bare or adapter.parameters or not _fits(rule, adapter):
+        return False
+    try:
+        with adapter.surroundings():
+            args, kwargs = adapter.arguments.filled(adapter.constants(adapter.inputs))
+            made, tensors = plan(rule, tuple(args), kwargs)
+            values, pull = Application(made).forward(tensors)
+            given = [value if made.host.differentiable(value) else None for value in values]
+            return pull(given).second is not None
+    except Exception:  # a rule that fails says nothing
+        return False
 
 
 def _pulled(made: Plan, tensors: list[Tensor], cotangents: Sequence[Tensor]) -> list[Any]:

@@ -27,10 +27,11 @@ Pullback: TypeAlias = Callable[[Arrays, Arrays], Cotangents]
 
 @dataclass
 class Counter:
-    """Count what a check costs."""
+    """Count what a check costs; `look` is asked before each evaluation whether it may go on."""
 
     forwards: int = 0
     pullbacks: int = 0
+    look: Callable[[], None] = lambda: None
 
 
 @dataclass(frozen=True)
@@ -69,21 +70,25 @@ class Subject:
     by_steps: Callable[[], contextlib.AbstractContextManager[None]] = contextlib.nullcontext
     # Tells whether the gradient runs through code that the host cannot see into.
     opaque: Callable[[], bool] | None = None
+    explicit: Callable[[], bool] | None = None  # tells whether the rule says its own second order
     astype: Callable[[str], Subject | None] | None = None
     intent: Intent = EXACT
     order: int | None = None
     domain: Domain | None = None  # where the function means something
     limits: Limits | None = None  # … as bounds of every input, once the check has begun
+    inside: Callable[[Arrays], bool] | None = None  # … and the question itself
     declared: str = ""  # where the intent was declared, if it was not the rule itself that states it
     known_as: KnownAs = field(default_factory=KnownAs)
     accuracy: float | None = None  # that the gradient claims to have; None: all digits
     is_rule: bool = False
     # A function of the host itself: nobody who checks it can mend it.
     is_builtin: bool = False
+    draws: bool = False  # it draws random numbers of the host's
     forward_mode_claimed: bool = False
     mends_shapes: bool = False  # the host puts a cotangent of a wrong shape right in silence
     captured: tuple[str, ...] = ()
     source: str = ""
+    origin: str = ""  # the line that imports it, where it can be imported
     words: Words = field(default_factory=Words)
     # The inputs that belong to the callable itself (weights): the last ones, as the host names them.
     parameters: tuple[str, ...] = ()
@@ -110,10 +115,12 @@ def counted(subject: Subject) -> Subject:
     counter = subject.counter
 
     def forward(inputs: Arrays) -> Arrays:
+        counter.look()
         counter.forwards += 1
         return subject.forward(inputs)
 
     def pullback(inputs: Arrays, cotangents: Arrays) -> Cotangents:
+        counter.look()
         counter.pullbacks += 1
         return subject.pullback(inputs, cotangents)
 
