@@ -76,6 +76,7 @@ class Subject:
     order: int | None = None
     domain: Domain | None = None  # where the function means something
     limits: Limits | None = None  # … as bounds of every input, once the check has begun
+    inside: Callable[[Arrays], bool] | None = None  # … and the question itself
     declared: str = ""  # where the intent was declared, if it was not the rule itself that states it
     known_as: KnownAs = field(default_factory=KnownAs)
     accuracy: float | None = None  # that the gradient claims to have; None: all digits
