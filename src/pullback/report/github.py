@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from pullback.report.block import reason
 from pullback.report.entry import Run, worst
-from pullback.report.text import reason
 
 
 def lines(run: Run) -> Iterator[str]:
@@ -13,7 +13,7 @@ def lines(run: Run) -> Iterator[str]:
     for group in run.rules():
         entry = worst(group)
         report = entry.report
-        if report.verdict == "right":
+        if report.verdict == "right" or entry.excused:
             continue
         failure = report.failures[0] if report.failures else None
         said = failure.sentence if failure else f"undecided: {reason(report)}"
