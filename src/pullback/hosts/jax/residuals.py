@@ -83,13 +83,13 @@ def _with_traced_push(
     return [*residuals, *consts], dataclasses.replace(derivative, push=program, takers=takers)
 
 
-class _Earlier(Exception):
+class _EarlierError(Exception):
     """The way that an error came, in words: the frames themselves hold what was traced in them."""
 
 
 def _waiting(error: Exception) -> Refuse:
     """Keep an error until somebody needs the derivative, and no traced array with it."""
-    error.__cause__ = _Earlier("".join(traceback.format_exception(error)))
+    error.__cause__ = _EarlierError("".join(traceback.format_exception(error)))
     error.__context__ = error.__traceback__ = None
     return Refuse(lambda: error.with_traceback(None))
 
