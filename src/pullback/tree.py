@@ -90,7 +90,7 @@ def _flatten(value: Any, leaves: list[Any]) -> Tree | None:
     if not is_container(value):
         leaves.append(value)
         return None
-    if not isinstance(value, _CONTAINERS):
+    if not isinstance(value, _CONTAINERS):  # what only a host knows
         parts, build_one = opened(value)
         return Tree(type(value), [_flatten(part, leaves) for part in parts], build_one)
     # The template keeps the shape only: a tree may outlive a call, and must not keep its tensors alive.

@@ -117,6 +117,11 @@ class Evidence:
         except Exception:  # outside the domain, or of another shape
             return None
 
+    @property
+    def blind(self) -> bool:
+        """Tell whether the point is too large for what causes look at."""
+        return self.true is None or self.jacobians is None
+
     @cached_property
     def true(self) -> list[Array] | None:
         """Give the true gradients for every cotangent."""

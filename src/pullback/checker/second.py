@@ -11,9 +11,9 @@ from pullback.checker.draw import cotangents
 from pullback.view.subject import Array, Arrays, Cotangents, Subject
 
 
-def second_subject(subject: Subject, rng: np.random.Generator) -> Subject:
-    """Lift a subject by one order; the cotangent becomes an input."""
-    given = cotangents(subject, rng)
+def second_subject(subject: Subject, rng: np.random.Generator, given: Arrays | None = None) -> Subject:
+    """Lift a subject by one order; the cotangent, drawn if none is given, becomes an input."""
+    given = cotangents(subject, rng) if given is None else given
     count = len(subject.inputs)
     outer = subject.second
     assert outer is not None
@@ -46,6 +46,7 @@ def second_subject(subject: Subject, rng: np.random.Generator) -> Subject:
         forward=forward,
         pullback=pullback,
         is_rule=subject.is_rule,
+        explicit=subject.explicit,
         words=subject.words,
     )
 

@@ -14,7 +14,9 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from pullback import tree
+from pullback.declare import Declaration
 from pullback.rule import Intent
+from pullback.view.declared import said_of
 from pullback.view.definition import Definition
 
 Place: TypeAlias = "tuple[str, int, str, str]"  # file, line, name, key
@@ -104,6 +106,7 @@ class Recorded:
     facts: Mapping[str, str] = field(default_factory=dict)
     lost: dict[str, int] = field(default_factory=dict)  # calls that could not be recorded, by reason
     shown: str = ""  # its name, made distinct
+    qualified: str = ""  # its name as an import spells it
 
     @classmethod
     def of(cls, known: Definition, key: str = "", facts: Mapping[str, str] | None = None) -> Recorded:
@@ -112,8 +115,13 @@ class Recorded:
         return cls(
             function, known.name, known.kind, known.module, *known.place, known.framework, user=user,
             signature=known.signature, intent=known.intent, fixed=known.fixed,
-            key=key, facts=facts or {},
+            key=key, facts=facts or {}, qualified=known.qualified,
         )  # fmt: skip
+
+    def said(self) -> Declaration:
+        """Give what is said of the rule from outside."""
+        place = (self.path, self.line)
+        return said_of(self.function, self.user, name=self.qualified, place=place, maker=self.intent)
 
     @property
     def place(self) -> Place:

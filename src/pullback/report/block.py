@@ -14,6 +14,7 @@ from pullback.report.printable import printable
 if TYPE_CHECKING:
     from pullback.checker.finding import Finding, Report
 
+LEFT = ("budget", "crash")  # why a rule was left before all was asked
 HEADINGS = ("rule", "verdict", "claim", "resolution", "oracle", "can do", "where")
 ON_PURPOSE = "different on purpose"
 
@@ -41,7 +42,7 @@ def declared(report: Report) -> bool:
 
 def unfinished(report: Report) -> list[Finding]:
     """List the findings that say why not everything was asked."""
-    return [f for f in report.findings if f.verdict == "note" and f.reason == "budget"]
+    return [f for f in report.findings if f.verdict == "note" and f.reason in LEFT]
 
 
 def cells(report: Report, where: str = "") -> tuple[str, ...]:

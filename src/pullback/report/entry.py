@@ -51,6 +51,7 @@ class Run:
     entries: list[Entry] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    signal: int = 0  # that ended it
 
     def rules(self) -> list[list[Entry]]:
         """Group the entries by rule, in the order of their first check."""
@@ -60,7 +61,12 @@ class Run:
         return list(groups.values())
 
     def exit_code(self, *, strict: bool = False) -> int:
-        """Give 2 when a target could not be run, 1 when something is wrong, 2 when a rule was not checked."""
+        """Give 2 when a target could not be run, 1 when something is wrong, 2 when a rule was not checked.
+
+        One that a signal ended gives what a shell gives for it.
+        """
+        if self.signal:
+            return 128 + self.signal
         if self.problems:
             return 2
         verdicts = {e.report.verdict for e in self.entries}

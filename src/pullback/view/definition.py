@@ -9,6 +9,8 @@ from __future__ import annotations
 import functools
 import inspect
 import os
+import re
+import sys
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -61,6 +63,11 @@ class Definition:
     def owner(self) -> str:
         """Name the package that the rule is a part of; nothing where a user had a hand in it."""
         return package_of([self.module])
+
+    @property
+    def qualified(self) -> str:
+        """Name it as an import does, in every process the same: `package.module.Class.name`."""
+        return qualified_name(self.user, self.place[0])
 
     def kept(self) -> tuple[Any, Any]:
         """Give what is called and what the user wrote, as far as both may outlive the call."""
@@ -172,3 +179,38 @@ def place_of(body: Any) -> tuple[str, int]:
     if code is None or GENERATED in code.co_filename:
         return "", 0
     return os.path.abspath(code.co_filename), code.co_firstlineno
+
+
+def qualified_name(user: Any, path: str) -> str:
+    """Name a function or class by its module; that of a script is the one that an import of it would have."""
+    function = user if hasattr(user, "__qualname__") and not hasattr(user, "rule") else inner(user)
+    module = str(getattr(function, "__module__", "") or "")
+    name = str(getattr(function, "__qualname__", "") or name_of(function)).replace("<locals>.", "")
+    stem = os.path.splitext(os.path.basename(path))[0]
+    # A script has another name while it runs, and so has a file whose name is taken.
+    if path and (module.startswith("__") or re.fullmatch(rf"(.*\.)?{re.escape(stem)}_[0-9a-f]+", module)):
+        module = module_name(path)
+    return f"{module}.{name}" if module else name
+
+
+def module_name(path: str) -> str:
+    """Give the dotted name of a file in its package."""
+    folder, file = os.path.split(path)
+    parts = [os.path.splitext(file)[0]]
+    while os.path.exists(os.path.join(folder, "__init__.py")):
+        folder, package = os.path.split(folder)
+        parts.insert(0, package)
+    return ".".join(parts)
+
+
+def importing(function: Any, spelled: str) -> str:
+    """Give the line that imports what code spells so, or nothing where no line does."""
+    name, *rest = spelled.split(".")
+    user = inner(getattr(function, "__self__", function))
+    module = sys.modules.get(str(getattr(user, "__module__", "") or ""))
+    held = functools.reduce(lambda part, step: getattr(part, step, None), rest, getattr(module, name, None))
+    if module is None or (held is not function and (not rest or held != function)):
+        return ""
+    file = str(getattr(module, "__file__", "") or "")
+    where = os.path.splitext(os.path.basename(file))[0] if module.__name__ == "__main__" else module.__name__
+    return f"from {where} import {name}" if where.replace(".", "_").isidentifier() else ""

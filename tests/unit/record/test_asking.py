@@ -1,4 +1,4 @@
-"""What a program asked of a call is what the checker asks: kept with each call, and judged as it was meant."""
+"""What a program asked of a call is what the checker asks: kept with each call, judged as it was meant."""
 
 import pytest
 import torch

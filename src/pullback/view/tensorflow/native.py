@@ -122,7 +122,7 @@ def bypassed() -> Iterator[list[Met]]:
 
     def run_by(native: Callable[..., Any]) -> Callable[..., Any]:
         def run(body: Any, args: Any, kwargs: Any) -> Any:
-            if not is_bypassed(getattr(body, "__name__", "rule")):
+            if not is_bypassed(lambda: Seen(body)):
                 return native(body, args, kwargs)
             return body(*args, **kwargs)[0]
 

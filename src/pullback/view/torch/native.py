@@ -114,6 +114,10 @@ class Operator(TorchRule):
         held = {"function": self.user, "backward": self.backward, "setup": self.info._setup_context_fn}
         return {"name": self.name, **held}
 
+    @property
+    def qualified(self) -> str:
+        return self.name
+
     def kept(self) -> tuple[Any, Any]:
         return self.operator, self.user
 
@@ -212,13 +216,13 @@ def bypassed() -> Iterator[list[Met]]:
     def apply(cls: Any, *args: Any, **kwargs: Any) -> Any:
         native = AutogradFunction(cls)
         is_user = cls.__module__.partition(".")[0] not in ("torch", "pullback")  # those stay what they are
-        if not is_user or not is_bypassed(native.name):
+        if not is_user or not is_bypassed(lambda: native):
             return super(single, cls).apply(*args, **kwargs)
         context = Context(isinstance(x, torch.Tensor) and x.requires_grad for x in args)
         return native.forward(context, args, kwargs)
 
     def body_only(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if self._backward_fn is None or not is_bypassed(self._name):
+        if self._backward_fn is None or not is_bypassed(lambda: Operator(self, self)):
             return call(self, *args, **kwargs)
         return self._init_fn(*args, **kwargs)
 
