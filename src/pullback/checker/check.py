@@ -14,6 +14,7 @@ from pullback.checker.capabilities import capabilities
 from pullback.checker.cause import Match, search
 from pullback.checker.evidence import Evidence
 from pullback.checker.finding import Finding, Report, Verdict
+from pullback.checker.probe import Probe
 from pullback.checker.probe import probes as discovered
 from pullback.checker.reproduce import code
 from pullback.checker.second import second_subject
@@ -108,6 +109,7 @@ def check_subject(given: Subject, settings: Settings) -> Report:
     settings = replace(settings, shipped=unit)
     if settings.rtol is None and given.accuracy is not None:
         settings = replace(settings, rtol=given.accuracy)
+    shipped.forward(shipped.inputs)  # what the function itself raises at its example is raised
     findings: list[Finding] = []
     for name, probe in discovered().items():
         asked = settings.probes is not None and name in settings.probes
@@ -115,11 +117,12 @@ def check_subject(given: Subject, settings: Settings) -> Report:
             continue
         if probe.skip_when_wrong and not asked and any(f.verdict == "wrong" for f in findings):
             continue
-        findings += probe.ask(shipped if probe.in_shipped_dtype else subject, settings)
+        findings += answered(name, probe, shipped if probe.in_shipped_dtype else subject, settings)
         if findings and findings[-1].last:
             break
     findings = explained(subject, findings, settings)
-    resolutions = [f.resolution for f in findings if f.verdict == "right" and f.resolution is not None]
+    proven = [f for f in findings if f.verdict == "right" or f.probe == "precision"]
+    resolutions = [f.resolution for f in proven if f.resolution is not None]
     return Report(
         name=given.name,
         verdict=verdict_of(given, findings),
@@ -133,6 +136,15 @@ def check_subject(given: Subject, settings: Settings) -> Report:
         forwards=shipped.counter.forwards,
         pullbacks=shipped.counter.pullbacks,
     )
+
+
+def answered(name: str, probe: Probe, subject: Subject, settings: Settings) -> list[Finding]:
+    """Ask one probe; one that fails costs its answer, and says so."""
+    try:
+        return probe.ask(subject, settings)
+    except Exception as error:  # a function may fail in any way it likes, at any point, in any mode
+        said = f"{type(error).__name__}: {error}".splitlines()[0][:200]
+        return [Finding(name, "note", f"the question could not be asked here: {said}", reason="crash")]
 
 
 def verdict_of(subject: Subject, findings: list[Finding]) -> Verdict:

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from pullback.checker.equation import Outcome
-from pullback.checker.examine import examine, excuse, one_triangle
+from pullback.checker.examine import examine, excuse
 from pullback.checker.finding import Finding
 from pullback.checker.oracle import AUTODIFF, FLOAT64, SHIPPED
 from pullback.checker.points import Point, own_points
@@ -16,6 +16,7 @@ from pullback.checker.probe import probe
 from pullback.checker.problem import Problem, ShapeMismatchError
 from pullback.checker.settings import Settings
 from pullback.checker.space import roundoff
+from pullback.checker.triangles import one_triangle
 from pullback.view.subject import Subject
 
 PATIENCE = 20.0  # seconds for the checker's own points; the given one takes what it takes
