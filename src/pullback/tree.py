@@ -7,6 +7,7 @@ type. What `flatten` takes apart, the `Tree` it returns puts together.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -17,12 +18,21 @@ _CONTAINERS = (tuple, list, dict)
 
 def is_container(value: Any) -> bool:
     """Tell whether a value is a structure rather than a leaf."""
-    return (isinstance(value, _CONTAINERS) and not _is_shape(value)) or hosts.opener(value) is not None
+    if isinstance(value, _CONTAINERS):
+        return type(value) in _CONTAINERS or _holds_anything(type(value))
+    return hosts.opener(value) is not None
 
 
-def _is_shape(value: Any) -> bool:
-    """Tell whether a value is a `torch.Size`: a tuple that takes whole numbers and nothing else."""
-    return type(value).__name__ == "Size" and isinstance(value, tuple)
+@functools.lru_cache(maxsize=1024)
+def _holds_anything(kind: type) -> bool:
+    """Tell a structure from a value that is a tuple of numbers only, such as a torch.Size: that is a leaf."""
+    if not issubclass(kind, tuple) or hasattr(kind, "_fields"):
+        return True
+    try:
+        kind([None])
+    except Exception:  # it says in its own way what it cannot hold
+        return False
+    return True
 
 
 def is_namedtuple(value: Any) -> bool:

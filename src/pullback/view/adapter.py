@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from pullback import tree
+from pullback.declare import NOTHING, Declaration
 from pullback.dtypes import ROUNDOFF, is_real_or_complex
 from pullback.errors import NoTensorError
 from pullback.hosts import keras as layers
@@ -23,7 +24,8 @@ from pullback.hosts.base import Met
 from pullback.hosts.operation import Tensor
 from pullback.rule import Rule, source_of, written
 from pullback.view import rules
-from pullback.view.arguments import Arguments, is_array
+from pullback.view.arguments import EVERYTHING, Arguments, Asked, is_array
+from pullback.view.definition import importing
 from pullback.view.export import survives_export
 from pullback.view.framework import Framework, Function, Run, Vjp
 from pullback.view.rules import How
@@ -41,6 +43,7 @@ class Adapter(Framework):
     """Adapt one callable and its example arguments."""
 
     variables: Sequence[Any] = ()  # of a Keras layer
+    said: Declaration = NOTHING  # of the callable, from outside
     by_steps: Callable[[], contextlib.AbstractContextManager[None]] = contextlib.nullcontext
     bodies: tuple[How | None, list[Met]]
     silent: frozenset[int] = frozenset()  # inputs whose gradient is None where the host cannot say so
@@ -52,9 +55,11 @@ class Adapter(Framework):
         kwargs: dict[str, Any],
         dtype: str | None = None,
         original: Adapter | None = None,
+        asked: Asked = EVERYTHING,
     ) -> None:
         self.function = function
         self.dtype = dtype
+        self.asked = asked
         self.original = original  # what this is a copy of, in another precision
         self.runs: dict[How, Run] = {}
         self.copies: dict[str, Subject | None] = {}
@@ -62,7 +67,7 @@ class Adapter(Framework):
         self.fixed = [] if self.native is None else self.native.passed_over(args, kwargs)
         rule = getattr(function, "rule", None)
         self.rule: Rule | None = rule if isinstance(rule, Rule) else None
-        self.arguments = Arguments(args, kwargs, self.is_input)
+        self.arguments = Arguments(args, kwargs, self.is_input, asked)
         with self.surroundings():
             named = zip(self.arguments.inputs, self.arguments.names(self.signature()))
             self.tensors = [self.cast(self.tensor(leaf, name)) for leaf, name in named]
@@ -72,12 +77,13 @@ class Adapter(Framework):
                     f"{self.name}: no argument is a tensor or an array; there is nothing to differentiate"
                 )
             self.inputs: Arrays = tuple(map(self.array, (*self.tensors, *self.parameters.values())))
-        asked = [*self.asked(self.arguments.inputs), *(True for _ in self.parameters)]
-        self.differentiable = tuple(is_real_or_complex(a.dtype) and yes for a, yes in zip(self.inputs, asked))
+        wanted = [*map(all, zip(self.arguments.wanted, self.requested(self.arguments.inputs)))]
+        wanted += [True] * len(self.parameters)
+        self.differentiable = tuple(w and is_real_or_complex(a.dtype) for a, w in zip(self.inputs, wanted))
 
     # ── what a host may say otherwise ────────────────────────────────────────────────────────────────────
 
-    def asked(self, leaves: Sequence[Any]) -> list[bool]:
+    def requested(self, leaves: Sequence[Any]) -> list[bool]:
         """Tell of each argument whether its gradient is asked for, where the arguments say so."""
         return [True] * len(leaves)
 
@@ -228,7 +234,9 @@ class Adapter(Framework):
 
     def _copy(self, name: str) -> Subject | None:
         try:
-            other = type(self)(self.function, self.arguments.args, self.arguments.kwargs, name, self)
+            args, kwargs = self.arguments.args, self.arguments.kwargs
+            other = type(self)(self.function, args, kwargs, name, self, self.asked)
+            other.said = self.said
             made = other.subject()
             shapes = [output.shape for output in self.forward()(self.inputs)]
             return made if other.ran() == shapes else None
@@ -270,7 +278,7 @@ class Adapter(Framework):
     def subject(self) -> Subject:
         """Put it together."""
         body, met = self.bodies = rules.bodies(self) if self.original is None else self.original.bodies
-        intent = rules.claim(self.rule, met)
+        intent = rules.claim(self.rule, met, self.said)
         like = intent.function if intent.kind == "like" else None
         target: How | None = None if like is None else (lambda _: like)
         oracle = target or body
@@ -298,10 +306,13 @@ class Adapter(Framework):
             exports=functools.partial(survives_export, self),
             by_steps=self.by_steps,
             opaque=self.opaque,
+            explicit=functools.partial(rules.says_second, self),
             astype=self.astype,
             intent=intent,
             accuracy=self.rule.accuracy if self.rule is not None else None,
-            order=rule.order if rule is not None else None,
+            order=self.said.order or (rule.order if rule is not None else None),
+            domain=self.said.domain,
+            declared=self.said.origin,
             is_rule=bool(met) or rule is not None,
             is_builtin=str(getattr(self.definition(), "__module__", "")).startswith(self.builtin),
             draws=self.draws(),
@@ -311,6 +322,7 @@ class Adapter(Framework):
             words=self.words,
             mends_shapes=self.mends_shapes,
             parameters=tuple(self.written_parameters()),
+            origin=importing(self.function, self.written_name()),
             call=functools.partial(self.arguments.written, self.written_name()),
         )
 

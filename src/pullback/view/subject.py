@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from pullback.domain import Domain, Limits
 from pullback.rule import EXACT, Intent
 from pullback.view.words import Words
 
@@ -26,10 +27,20 @@ Pullback: TypeAlias = Callable[[Arrays, Arrays], Cotangents]
 
 @dataclass
 class Counter:
-    """Count what a check costs."""
+    """Count what a check costs; `look` is asked before each evaluation whether it may go on."""
 
     forwards: int = 0
     pullbacks: int = 0
+    look: Callable[[], None] = lambda: None
+
+
+@dataclass(frozen=True)
+class KnownAs:
+    """Say how a declaration names a rule: by its qualified name, its maker, and the name in its module."""
+
+    qualified: str = ""
+    kind: str = ""
+    name: str = ""
 
 
 @dataclass(frozen=True)
@@ -59,9 +70,15 @@ class Subject:
     by_steps: Callable[[], contextlib.AbstractContextManager[None]] = contextlib.nullcontext
     # Tells whether the gradient runs through code that the host cannot see into.
     opaque: Callable[[], bool] | None = None
+    explicit: Callable[[], bool] | None = None  # tells whether the rule says its own second order
     astype: Callable[[str], Subject | None] | None = None
     intent: Intent = EXACT
     order: int | None = None
+    domain: Domain | None = None  # where the function means something
+    limits: Limits | None = None  # … as bounds of every input, once the check has begun
+    inside: Callable[[Arrays], bool] | None = None  # … and the question itself
+    declared: str = ""  # where the intent was declared, if it was not the rule itself that states it
+    known_as: KnownAs = field(default_factory=KnownAs)
     accuracy: float | None = None  # that the gradient claims to have; None: all digits
     is_rule: bool = False
     # A function of the host itself: nobody who checks it can mend it.
@@ -71,6 +88,7 @@ class Subject:
     mends_shapes: bool = False  # the host puts a cotangent of a wrong shape right in silence
     captured: tuple[str, ...] = ()
     source: str = ""
+    origin: str = ""  # the line that imports it, where it can be imported
     words: Words = field(default_factory=Words)
     # The inputs that belong to the callable itself (weights): the last ones, as the host names them.
     parameters: tuple[str, ...] = ()
@@ -97,10 +115,12 @@ def counted(subject: Subject) -> Subject:
     counter = subject.counter
 
     def forward(inputs: Arrays) -> Arrays:
+        counter.look()
         counter.forwards += 1
         return subject.forward(inputs)
 
     def pullback(inputs: Arrays, cotangents: Arrays) -> Cotangents:
+        counter.look()
         counter.pullbacks += 1
         return subject.pullback(inputs, cotangents)
 

@@ -51,16 +51,20 @@ class TorchAdapter(Adapter):
             yield
 
     def is_input(self, leaf: Any) -> bool:
+        if isinstance(leaf, torch.Tensor) and leaf.layout != torch.strided and self.asked.is_still(leaf):
+            return False
         return arguments.is_array(leaf) or isinstance(leaf, torch.Tensor) or HOST.owns(type(leaf))
 
-    def asked(self, leaves: Sequence[Any]) -> list[bool]:
+    def requested(self, leaves: Sequence[Any]) -> list[bool]:
         """Take the flags of the arguments, once one is set: as PyTorch itself does."""
         flags = [bool(getattr(leaf, "requires_grad", False)) for leaf in leaves]
         return flags if any(flags) else [True] * len(flags)
 
     def tensor(self, leaf: Any, name: str = "an output") -> Any:
-        value = getattr(leaf, "value", leaf) if not isinstance(leaf, (torch.Tensor, np.generic)) else leaf
-        if self.rule is None and isinstance(value, torch.Tensor) and leaves.is_sparse(value):
+        value: Any = (
+            getattr(leaf, "value", leaf) if not isinstance(leaf, (torch.Tensor, np.generic)) else leaf
+        )
+        if self.rule is None and leaves.is_sparse(value):
             return leaves.values_of(value.detach())
         if isinstance(value, torch.Tensor):
             return HOST.tensor(value.detach(), where=self.name, argument=name)
@@ -158,7 +162,24 @@ class TorchAdapter(Adapter):
     # ── derivatives ──────────────────────────────────────────────────────────────────────────────────────
 
     def vjp(self, run: Run, sources: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
-        return self.gradient(run(sources), self.among(sources), cotangents)
+        try:
+            return self.gradient(run(sources), self.among(sources), cotangents)
+        except RuntimeError as error:
+            # One that runs a backward inside its own refuses `torch.autograd.grad`, as checkpoints do.
+            try:
+                return self.accumulated(run(sources), self.among(sources), cotangents)
+            except RuntimeError:
+                raise error from None
+
+    @staticmethod
+    def accumulated(outputs: Sequence[Any], moving: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
+        """Pull back as a training loop does, with `.backward()`."""
+        ends, given = zip(*[(o, c.to(o.device)) for o, c in zip(outputs, cotangents) if o.requires_grad])
+        torch.autograd.backward(ends, given)
+        found = [source.grad for source in moving]
+        for source in moving:
+            source.grad = None
+        return found
 
     @staticmethod
     def gradient(
@@ -211,7 +232,11 @@ class TorchAdapter(Adapter):
     def compiled(self) -> Mapping[str, tuple[Run, Vjp]]:
         # The default compiler needs a C++ or Triton toolchain; what a rule can get wrong is the tracing.
         def how(function: Callable[..., Any]) -> Callable[..., Any]:
-            return torch.compile(function, backend="aot_eager")
+            # Copied inside: what works in place on an input of the compiled program is not differentiated.
+            def copied(*args: Any, **kwargs: Any) -> Any:
+                return function(*[a.clone() if isinstance(a, torch.Tensor) else a for a in args], **kwargs)
+
+            return torch.compile(copied, backend="aot_eager")
 
         run = self.run(how)
         return {"torch.compile": (run, lambda sources, cots: self.vjp(run, sources, cots))}
