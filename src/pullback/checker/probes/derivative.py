@@ -9,7 +9,7 @@ import numpy as np
 
 from pullback.checker.budget import SHARE, Budget
 from pullback.checker.equation import Outcome
-from pullback.checker.examine import examine, excuse, one_triangle
+from pullback.checker.examine import examine, excuse
 from pullback.checker.finding import Finding
 from pullback.checker.needless import needless
 from pullback.checker.oracle import AUTODIFF, FLOAT64, SHIPPED
@@ -18,6 +18,7 @@ from pullback.checker.probe import probe
 from pullback.checker.problem import Problem, ShapeMismatchError
 from pullback.checker.settings import Settings
 from pullback.checker.space import roundoff
+from pullback.checker.triangles import one_triangle
 from pullback.view.subject import Subject
 
 WHY = {
