@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from itertools import chain
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from pullback.checker.probe import probe
 from pullback.checker.problem import Problem, ShapeMismatchError
 from pullback.checker.settings import Settings
 from pullback.checker.space import roundoff
+from pullback.checker.switches import switch_points
 from pullback.view.subject import Subject
 
 PATIENCE = 20.0  # seconds for the checker's own points; the given one takes what it takes
@@ -67,7 +69,8 @@ def question(subject: Subject, settings: Settings) -> list[Finding]:
     # A factorisation that reads one triangle has no gradient to speak of away from symmetric matrices.
     symmetric_only = reads_one_triangle(Problem.of(subject))
     start, stopped = time.monotonic(), ""
-    for i, point in enumerate(own_points(subject, settings.rng(5))):
+    drawn = own_points(subject, settings.rng(5))
+    for i, point in enumerate(chain(drawn, switch_points(subject, settings.rng(9)))):
         if time.monotonic() - start > PATIENCE:
             stopped = f"; it is slow, and no more were tried after {PATIENCE:g} s"
             break
