@@ -7,7 +7,7 @@ from operator import attrgetter
 from typing import Any
 
 from pullback import contract, outputs, takes, tangent
-from pullback.hosts.operation import Cotangents, Operation, Pullback, Tensor
+from pullback.hosts.operation import Cotangents, Operation, Pullback, Tensor, filled
 from pullback.plan import Plan
 from pullback.second import Second
 
@@ -29,9 +29,9 @@ class Application:
         self.outputs = outputs.LONE
 
     host, name, where = _of("plan.host"), _of("plan.rule.name"), _of("plan.rule.where")
-    order, intent = _of("plan.rule.order"), _of("plan.rule.intent")
+    order, intent, rule = _of("plan.rule.order"), _of("plan.rule.intent"), _of("plan.rule")
     identity, memo, captured = _of("plan.rule.identity"), _of("plan.rule.memo"), _of("plan.rule.captured")
-    flat, has_pushforward = _of("plan.flat"), _of("plan.rule.has_pushforward")
+    has_pushforward = _of("plan.rule.has_pushforward")
 
     def forward(self, tensors: Sequence[Tensor]) -> tuple[list[Tensor], Pullback]:
         """Run the body; keep of its outputs only what the pullback needs."""
@@ -141,8 +141,8 @@ class RulePullback(Pullback):
         """Run `grad`, and give what it returned for each input as it is: for the checker, which judges it."""
         plan, grad = self.plan, self.grad
         assert grad is not None
-        given = [plan.host.zeros(o) if c is None else c for o, c in zip(self.outlines, cotangents)]
-        returned = plan.host.run(grad, self.outputs.arranged(given), {}, plan.where)
+        given = self.outputs.arranged(filled(self, cotangents))
+        returned = plan.host.run(grad, given, {}, plan.where)
         return contract.laid(returned, plan, self.tensors, grad)[0]
 
     def settled(self, returned: Any, variables: Sequence[Any] = ()) -> Cotangents:

@@ -40,7 +40,10 @@ def command() -> Any:
         """Custom gradients you can trust."""
 
     file = click.Path(dir_okay=False, writable=True)
-    epilog = "Exit codes: 0 every claim holds, 1 something is wrong, 2 a target could not be run."
+    epilog = (
+        "Exit codes: 0 every claim holds, 1 something is wrong, 2 a target could not be run, "
+        "128 + n a signal ended it."
+    )
 
     @pullback.command(epilog=epilog)
     @click.argument("targets", nargs=-1, required=True, metavar="TARGET... [-- ARGS...]")
@@ -52,6 +55,19 @@ def command() -> Any:
     )
     @click.option(
         "--calls", type=click.IntRange(min=1), help="Stop a script after so many calls of its rules."
+    )
+    @click.option(
+        "--budget",
+        type=click.FloatRange(min=0, min_open=True),
+        help="CPU seconds for all checks together; a rule has 60.",
+    )
+    @click.option(
+        "-j",
+        "--jobs",
+        type=click.IntRange(min=1),
+        default=1,
+        show_default=True,
+        help="Check in so many processes.",
     )
     @click.option("--seed", type=click.IntRange(min=0), help="Repeat an earlier run.")
     @click.option(
@@ -75,6 +91,8 @@ def command() -> Any:
         seed: int | None,
         order: int,
         everything: bool,
+        budget: float | None,
+        jobs: int,
         **outputs: Any,
     ) -> None:
         """Check custom gradients: of scripts (train.py), functions (mylib.losses:focal), folders, modules.
@@ -86,7 +104,7 @@ def command() -> Any:
         from pullback.record.job import Options
 
         settings = Settings(seed=secrets.randbelow(2**31) if seed is None else seed, order=order)
-        options = Options(settings, arguments, seconds, calls, everything)
+        options = Options(settings, arguments, seconds, calls, everything, budget, jobs)
         raise SystemExit(check_targets(targets, options, **outputs))
 
     @pullback.command(epilog="Exit codes: 0 at least one host works, 1 none does.")
@@ -125,27 +143,21 @@ def check_targets(
     strict: bool = False,
 ) -> int:
     """Check targets, print and write the reports, and give the exit code."""
-    from pullback.record.launch import launch
-    from pullback.record.target import TargetError, parse
+    from pullback.record.launch import launch_all
     from pullback.report import github as annotations
     from pullback.report import json, junit, terminal
     from pullback.report.entry import Run
+    from pullback.report.printable import printable
 
-    run = Run(seed=options.settings.seed, targets=tuple(targets))
+    run = Run(seed=options.settings.seed, targets=tuple(map(printable, targets)))
     with progress() as told:
-        for text in targets:
-            try:
-                launch(parse(text), run, told, options)
-            except TargetError as error:
-                run.problems.append(str(error))
-    terminal.show(run)
-    if github:
-        for line in annotations.lines(run):
-            print(line)
-    for note in run.notes:
-        print(f"pullback: {note}", file=sys.stderr)
-    for problem in run.problems:
-        print(f"pullback: {problem}", file=sys.stderr)
+        launch_all(targets, run, told, options)
+    with contextlib.suppress(OSError):  # the terminal may be gone: that is how the signal came
+        terminal.show(run)
+        for line in annotations.lines(run) if github else ():
+            terminal.say(line, sys.stdout)
+        for line in (*run.notes, *run.problems):
+            terminal.say(f"pullback: {line}", sys.stderr)
     for path, writer in ((json_file, json.dumps), (junit_file, junit.dumps)):
         if path is not None and not _written(path, writer(run, strict=strict)):
             return 2
@@ -169,6 +181,7 @@ def progress() -> Iterator[Callable[[dict[str, Any]], None]]:
         yield lambda event: None
         return
     from rich.console import Console
+    from rich.markup import escape
     from rich.progress import Progress
 
     with Progress(console=Console(stderr=True), transient=True) as bar:
@@ -183,7 +196,10 @@ def progress() -> Iterator[Callable[[dict[str, Any]], None]]:
                 return
             bar.start()
             bar.update(
-                task, description=f"checking {event['what']}", completed=event["done"], total=event["total"]
+                task,
+                description=f"checking {escape(event['what'])}",
+                completed=event["done"],
+                total=event["total"],
             )
 
         yield told

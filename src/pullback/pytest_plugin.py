@@ -20,6 +20,8 @@ def check_gradient() -> Callable[..., Any]:
         try:
             return assert_gradient(f, *args, **kwargs)
         except WrongGradientError as error:
-            pytest.fail(str(error), pytrace=False)
+            said = str(error)
+        # Not inside the `except`: pytest would show the error that this one came of, and the report twice.
+        pytest.fail(said, pytrace=False)
 
     return check_gradient

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from pullback.cotangent import shown
+from pullback.hosts import ROOTS
 from pullback.hosts.base import Host
 
 
@@ -32,7 +33,7 @@ def run(
         raise refusal(found) from error
 
 
-_FRAMEWORKS = {"jax", "keras", "numpy", "tensorflow", "torch"}
+_FRAMEWORKS = {*ROOTS, "keras", "numpy"}
 
 
 def signature(function: Callable[..., Any]) -> inspect.Signature:

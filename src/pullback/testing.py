@@ -8,6 +8,7 @@ from typing import Any
 from pullback.checker.check import check
 from pullback.checker.finding import Report
 from pullback.errors import WrongGradientError
+from pullback.report.block import block
 
 
 def assert_gradient(f: Callable[..., Any], *args: Any, strict: bool = False, **kwargs: Any) -> Report:
@@ -26,9 +27,8 @@ def assert_gradient(f: Callable[..., Any], *args: Any, strict: bool = False, **k
 
     Do not use it to compare two gradients: it proves one against its own forward.
     """
+    __tracebackhide__ = True  # pytest shows the test, not us
     report = check(f, *args, **kwargs)
     if report.verdict == "wrong" or (strict and report.verdict == "undecided"):
-        from pullback.report.text import block
-
         raise WrongGradientError(block(report))
     return report

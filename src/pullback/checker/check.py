@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from pullback import hosts, tree
+from pullback.checker.budget import Budget, Spent
 from pullback.checker.capabilities import capabilities
 from pullback.checker.cause import Match, search
 from pullback.checker.evidence import Evidence
@@ -21,8 +23,9 @@ from pullback.checker.settings import Settings
 from pullback.checker.shrink import shrunk
 from pullback.checker.space import roundoff
 from pullback.errors import DefinitionError, HostError, NoTensorError, OptionError
+from pullback.options import require_number
 from pullback.view import subject_of
-from pullback.view.subject import Subject, counted
+from pullback.view.subject import Counter, Subject, counted
 
 
 def check(
@@ -35,6 +38,7 @@ def check(
     own_points: bool = True,
     xla: bool = True,
     export: bool = True,
+    budget: float = Settings.budget,
     **kwargs: Any,
 ) -> Report:
     """Check the gradient of any differentiable callable at example arguments.
@@ -53,6 +57,8 @@ def check(
         own_points: Whether to look at other points than the arguments, too.
         xla: Whether slow compilers (XLA, torch.compile) are among the capabilities.
         export: Whether the export is.
+        budget: The CPU seconds that it may take. What is not asked by then is said; a body that never
+            returns at a point of the checker's own is left, and what was proven at the given one stays.
 
     Example:
         >>> import pullback as pb, tensorflow as tf
@@ -78,6 +84,7 @@ def check(
             fix="order=2, on the gradient of the function",
         )
     name = getattr(f, "__name__", type(f).__name__)
+    require_number("check", "budget", budget, least=0, fix="budget=60", above=True)
     leaves, _ = tree.flatten([args, kwargs])
     try:
         host = hosts.among(leaves, f, name)
@@ -95,30 +102,64 @@ def check(
         own_points=own_points,
         xla=xla,
         export=export,
+        budget=budget,
     )
     return check_subject(subject_of(host, f, args, kwargs), settings)
 
 
-def check_subject(given: Subject, settings: Settings) -> Report:
-    """Check a subject that a host built."""
+def check_subject(
+    given: Subject, settings: Settings, told: Callable[[Report], None] = lambda report: None
+) -> Report:
+    """Check a subject that a host built; `told` hears what is known after each finding."""
+    budget = Budget(settings.budget)
+    given = replace(given, counter=Counter(look=budget.look))
     shipped = counted(given)
     unit = roundoff([x for x, d in zip(given.inputs, given.differentiable) if d])
     finer = given.astype("float64") if unit > 1e-12 and given.astype else None
-    subject = counted(replace(finer, counter=shipped.counter)) if finer else shipped
+    subject = counted(replace(finer, counter=shipped.counter, known_as=given.known_as)) if finer else shipped
     settings = replace(settings, shipped=unit)
     if settings.rtol is None and given.accuracy is not None:
         settings = replace(settings, rtol=given.accuracy)
     findings: list[Finding] = []
+    left = ""  # the question that the budget did not suffice for
     for name, probe in discovered().items():
         asked = settings.probes is not None and name in settings.probes
         if not asked and (settings.probes is not None or probe.on_request):
             continue
         if probe.skip_when_wrong and not asked and any(f.verdict == "wrong" for f in findings):
             continue
-        findings += probe.ask(shipped if probe.in_shipped_dtype else subject, settings)
+        try:
+            with budget.watching():
+                for finding in probe.ask(shipped if probe.in_shipped_dtype else subject, settings):
+                    findings.append(finding)
+                    told(reported(given, findings, {}, settings))
+        except Spent:
+            left = name
+            break
         if findings and findings[-1].last:
             break
-    findings = explained(subject, findings, settings)
+    if left:
+        findings.append(unfinished(findings, left, settings))
+    with contextlib.suppress(Spent), budget.watching():
+        budget.extend()
+        findings = explained(subject, findings, settings)
+    table = {}
+    with contextlib.suppress(Spent), budget.watching():
+        table = capabilities(shipped, findings, settings if not left else replace(settings, probes=()))
+    return reported(given, findings, table, settings)
+
+
+def unfinished(findings: list[Finding], probe: str, settings: Settings) -> Finding:
+    """Say that the budget is spent: a note where the given point is decided, else that nothing is."""
+    decided = any(f.verdict in ("right", "wrong") for f in findings)
+    said = (
+        f"the budget of {settings.budget:g} s was spent in the question {probe!r}; what follows was not asked"
+    )
+    return Finding(probe, "note" if decided else "undecided", said, reason="budget")
+
+
+def reported(given: Subject, findings: list[Finding], table: dict[str, str], settings: Settings) -> Report:
+    """Sum up what was found."""
     resolutions = [f.resolution for f in findings if f.verdict == "right" and f.resolution is not None]
     return Report(
         name=given.name,
@@ -126,12 +167,12 @@ def check_subject(given: Subject, settings: Settings) -> Report:
         findings=tuple(findings),
         resolution=max(resolutions) if resolutions else None,
         oracle=next((f.oracle for f in findings if f.oracle), ""),
-        capabilities=capabilities(shipped, findings, settings),
+        capabilities=table,
         seed=settings.seed,
         intent=str(given.intent),
         source=given.source,
-        forwards=shipped.counter.forwards,
-        pullbacks=shipped.counter.pullbacks,
+        forwards=given.counter.forwards,
+        pullbacks=given.counter.pullbacks,
     )
 
 
@@ -179,6 +220,10 @@ def with_cause(subject: Subject, finding: Finding, settings: Settings) -> Findin
     """Search the cause of one failure, on the smallest input that shows it."""
     inputs = finding.inputs or subject.inputs
     here = subject.at(inputs)
+    if finding.cause == "upstream-nonlinear":  # of the identity it may be meant
+        meant = cause_of(here, finding, settings)
+        if meant is not None and meant.slug == "surrogate":
+            finding = replace(finding, cause=meant.slug, sentence=meant.sentence, edit=meant.edit)
     if finding.cause is None:
         small = shrunk(here, settings) if finding.probe == "derivative" else here
         match = cause_of(small, finding, settings)

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from pullback.errors import WrongGradientError
+from pullback.report.block import verdict, written
+from pullback.report.printable import printable
 from pullback.view.subject import Arrays
 
 SCHEMA = 1
@@ -69,9 +71,9 @@ class Finding:
         return {name: getattr(self, name) for name in names}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Report:
-    """Hold everything one check found."""
+    """Hold everything one check found; `print(report)` writes it as the command does."""
 
     name: str
     verdict: Verdict
@@ -85,6 +87,12 @@ class Report:
     forwards: int = 0
     pullbacks: int = 0
 
+    def __str__(self) -> str:
+        return written(self)
+
+    def __repr__(self) -> str:
+        return printable(f"<Report of {self.name}: {verdict(self)}>")
+
     @property
     def causes(self) -> list[str]:
         """List the causes named, without repeats."""
@@ -97,6 +105,7 @@ class Report:
 
     def raise_if_wrong(self) -> Report:
         """Raise WrongGradientError when the gradient is wrong; give the report back otherwise."""
+        __tracebackhide__ = True  # pytest shows the test, not us
         if self.verdict == "wrong":
             first = self.failures[0]
             where = f"{self.name} ({self.source})" if self.source else self.name

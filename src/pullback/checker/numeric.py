@@ -42,7 +42,7 @@ def judge(equation: Equation, unit: float, settings: Settings) -> Verdict:
         if settings.rtol is not None and gap < settings.rtol * equation.size:
             return "undecided"
         return "wrong"
-    if equation.scale == 0 or equation.error <= demanded * equation.scale:
+    if equation.scale == 0 or equation.error <= demanded * equation.scale or equation.vanishes:
         return "right"
     return "undecided"
 
@@ -98,7 +98,10 @@ def derivative_test(
         if edge is not None:
             return edge
         return Outcome("wrong", worst.error / worst.scale, "", worst, v, line.u)
-    resolved = [settings.confidence * e.error / e.scale if e.scale else 0.0 for e in equations]
+    resolved = [
+        settings.confidence * e.error / (e.natural if e.vanishes else e.scale) if e.scale else 0.0
+        for e in equations
+    ]
     if settings.rtol is not None:  # what was let through is no finer than its gap
         resolved = [max(r, e.discrepancy) for r, e in zip(resolved, equations)]
     if failed_lines == 1 or "undecided" in verdicts:

@@ -17,14 +17,13 @@ from typing import Any
 
 import numpy as np
 
+from pullback.hosts import ROOTS
 from pullback.hosts.operation import Derived
 from pullback.rule import global_names, names_in
 
 # the modules of the standard library through which everything can be reached are none of these
 _EVERYTHING = {"builtins", "gc", "importlib", "inspect", "sys"}
-_LIBRARIES = (frozenset(sys.stdlib_module_names) - _EVERYTHING) | {
-    *("tensorflow", "keras", "torch", "jax", "numpy", "pullback")
-}
+_LIBRARIES = (frozenset(sys.stdlib_module_names) - _EVERYTHING) | {*ROOTS, "keras", "numpy", "pullback"}
 _RECORDING = {"GradientTape", "ForwardAccumulator"}  # it records by itself
 _DTYPES = {"DType", "dtype"}
 _CONSTANTS = (int, float, complex, str, bytes, type(None), np.ndarray, np.generic, np.ufunc)

@@ -7,14 +7,17 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from pullback.checker.finding import Finding, Report
+from pullback.report.block import unfinished
+from pullback.report.printable import cleaned
 
 SCHEMA = 1
 NUMBERS = ("measured", "claimed", "resolution")
+NOT_RUN, NOT_RECORDED = "not run", "not recorded"  # why nothing could be said of a call
 
 
 @dataclass(frozen=True)
@@ -34,9 +37,9 @@ class Entry:
         return f"{relative(self.path)}:{self.line}" if self.path else self.report.source
 
     @property
-    def declared(self) -> bool:
-        """Tell whether the rule says that it is different on purpose."""
-        return self.report.intent.startswith("different on purpose")
+    def unchecked(self) -> str:
+        """Say why the call was not checked at all; nothing where it was."""
+        return next((f.reason for f in self.report.findings if f.reason in (NOT_RUN, NOT_RECORDED)), "")
 
 
 @dataclass
@@ -48,6 +51,7 @@ class Run:
     entries: list[Entry] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    signal: int = 0  # that ended it
 
     def rules(self) -> list[list[Entry]]:
         """Group the entries by rule, in the order of their first check."""
@@ -57,17 +61,33 @@ class Run:
         return list(groups.values())
 
     def exit_code(self, *, strict: bool = False) -> int:
-        """Give 2 when a target could not be run, 1 when something is wrong, 0 otherwise."""
+        """Give 2 when a target could not be run, 1 when something is wrong, 2 when a rule was not checked.
+
+        One that a signal ended gives what a shell gives for it.
+        """
+        if self.signal:
+            return 128 + self.signal
         if self.problems:
             return 2
         verdicts = {e.report.verdict for e in self.entries}
-        return int("wrong" in verdicts or (strict and "undecided" in verdicts))
+        if "wrong" in verdicts:
+            return 1
+        if any(map(not_checked, self.rules())):
+            return 2
+        return int(strict and "undecided" in verdicts)
+
+
+def not_checked(entries: Sequence[Entry]) -> str:
+    """Say why a rule was not checked: a call of it was not recorded, or not one of its calls could be run."""
+    lost = [e for e in entries if e.unchecked == NOT_RECORDED]
+    left = lost or ([] if any(not e.unchecked for e in entries) else list(entries))
+    return left[0].report.findings[0].sentence if left else ""
 
 
 def worst(entries: Iterable[Entry]) -> Entry:
-    """Give the entry that says most about its rule: a wrong one, else an undecided one, else the first."""
+    """Give the entry that says most of its rule: wrong, else undecided, else unfinished, else the first."""
     order = {"wrong": 0, "undecided": 1, "right": 2}
-    return min(entries, key=lambda e: order[e.report.verdict])
+    return min(entries, key=lambda e: (order[e.report.verdict], not unfinished(e.report)))
 
 
 def relative(path: str) -> str:
@@ -93,7 +113,8 @@ def to_plain(entry: Entry) -> dict[str, Any]:
 
 
 def from_plain(data: dict[str, Any]) -> Entry:
-    """Read an entry back."""
+    """Read an entry back; what a program may have put into its texts is escaped."""
+    data = cleaned(data)
     findings = tuple(Finding(**{**f, **{name: _read(f[name]) for name in NUMBERS}}) for f in data["findings"])
     report = Report(
         name=data["name"], verdict=data["verdict"], findings=findings, resolution=_read(data["resolution"]),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from pullback.report.block import reason
 from pullback.report.entry import Run, worst
-from pullback.report.text import reason
 
 
 def lines(run: Run) -> Iterator[str]:

@@ -10,28 +10,26 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
 
 from pullback import tree
-from pullback.dtypes import is_real_or_complex
+from pullback.declare import NOTHING, Declaration
+from pullback.dtypes import ROUNDOFF, is_real_or_complex
 from pullback.errors import NoTensorError
 from pullback.hosts import keras as layers
-from pullback.hosts.base import Host, Met
+from pullback.hosts.base import Met
 from pullback.hosts.operation import Tensor
 from pullback.rule import Rule, source_of, written
 from pullback.view import rules
-from pullback.view.arguments import Arguments, is_array
+from pullback.view.arguments import EVERYTHING, Arguments, Asked, is_array
 from pullback.view.export import survives_export
-from pullback.view.native import Natives
+from pullback.view.framework import Framework, Function, Run, Vjp
 from pullback.view.rules import How
-from pullback.view.subject import Array, Arrays, Cotangents, Forward, Pullback, Subject
-from pullback.view.words import Words
+from pullback.view.subject import Arrays, Cotangents, Forward, Pullback, Subject
 
-Function = Callable[..., Any]
-Run = Callable[[Sequence[Any]], list[Tensor]]
-Vjp = Callable[[Sequence[Any], Sequence[Tensor]], Sequence[Any]]
 _COMPLEX = {"float64": "complex128", "float32": "complex64"}  # of entries of a precision
 
 
@@ -40,28 +38,35 @@ def itself(function: Function) -> Function:
     return function
 
 
-class Adapter(ABC):
+class Adapter(Framework):
     """Adapt one callable and its example arguments."""
 
-    host: Host
-    natives: Natives
-    words: Words
-    mends_shapes = False  # whether the framework puts a cotangent of a wrong shape right in silence
-    builtin: ClassVar[tuple[str, ...]]  # packages whose functions nobody who checks them can mend
-    slow: ClassVar[frozenset[str]] = frozenset()
     variables: Sequence[Any] = ()  # of a Keras layer
+    said: Declaration = NOTHING  # of the callable, from outside
+    by_steps: Callable[[], contextlib.AbstractContextManager[None]] = contextlib.nullcontext
+    bodies: tuple[How | None, list[Met]]
     silent: frozenset[int] = frozenset()  # inputs whose gradient is None where the host cannot say so
 
     def __init__(
-        self, function: Function, args: tuple[Any, ...], kwargs: dict[str, Any], dtype: str | None = None
+        self,
+        function: Function,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        dtype: str | None = None,
+        original: Adapter | None = None,
+        asked: Asked = EVERYTHING,
     ) -> None:
         self.function = function
         self.dtype = dtype
+        self.asked = asked
+        self.original = original  # what this is a copy of, in another precision
+        self.runs: dict[How, Run] = {}
+        self.copies: dict[str, Subject | None] = {}
         self.native = self.natives.named(function)
         self.fixed = [] if self.native is None else self.native.passed_over(args, kwargs)
         rule = getattr(function, "rule", None)
         self.rule: Rule | None = rule if isinstance(rule, Rule) else None
-        self.arguments = Arguments(args, kwargs, self.is_input)
+        self.arguments = Arguments(args, kwargs, self.is_input, asked)
         with self.surroundings():
             named = zip(self.arguments.inputs, self.arguments.names(self.signature()))
             self.tensors = [self.cast(self.tensor(leaf, name)) for leaf, name in named]
@@ -71,59 +76,15 @@ class Adapter(ABC):
                     f"{self.name}: no argument is a tensor or an array; there is nothing to differentiate"
                 )
             self.inputs: Arrays = tuple(map(self.array, (*self.tensors, *self.parameters.values())))
-        self.differentiable = tuple(is_real_or_complex(a.dtype) for a in self.inputs)
+        wanted = [*map(all, zip(self.arguments.wanted, self.requested(self.arguments.inputs)))]
+        wanted += [True] * len(self.parameters)
+        self.differentiable = tuple(w and is_real_or_complex(a.dtype) for a, w in zip(self.inputs, wanted))
 
-    # ── what a host says ─────────────────────────────────────────────────────────────────────────────────
+    # ── what a host may say otherwise ────────────────────────────────────────────────────────────────────
 
-    @abstractmethod
-    def tensor(self, leaf: Any, name: str = "an output") -> Tensor:
-        """Make a tensor of a leaf; `name` is for an error."""
-
-    @abstractmethod
-    def array(self, tensor: Tensor) -> Array:
-        """Give the array of a tensor."""
-
-    @abstractmethod
-    def sources(self, inputs: Arrays) -> list[Any]:
-        """Make the sources of a call from arrays."""
-
-    @abstractmethod
-    def constants(self, arrays: Arrays) -> list[Tensor]:
-        """Make tensors of arrays, in which nothing of the call is differentiated."""
-
-    @abstractmethod
-    def converted(self, tensor: Tensor, dtype: str) -> Tensor:
-        """Give a tensor another dtype."""
-
-    @abstractmethod
-    def vjp(self, run: Run, sources: Sequence[Any], cotangents: Sequence[Tensor]) -> Sequence[Any]:
-        """Pull cotangents back to the differentiable sources, None where nothing flows."""
-
-    @abstractmethod
-    def second(
-        self, run: Run, sources: Sequence[Any], cotangents: Sequence[Tensor], weights: Sequence[Tensor | None]
-    ) -> tuple[Sequence[Any], Sequence[Any]]:
-        """Differentiate ⟨weights, pullback⟩ by the differentiable sources and by the cotangents."""
-
-    @abstractmethod
-    def jvp(self, run: Run, sources: Sequence[Any], tangents: Sequence[Tensor | None]) -> Sequence[Any]:
-        """Push tangents of the sources forward; None for a source that has none."""
-
-    @abstractmethod
-    def rows(self, run: Run, sources: Sequence[Any]) -> list[Sequence[Any]]:
-        """Give, per output, its Jacobian by the differentiable sources, computed in one go."""
-
-    @abstractmethod
-    def compiled(self) -> Mapping[str, tuple[Run, Vjp]]:
-        """Give the compiled variants by name."""
-
-    @abstractmethod
-    def opaque(self) -> bool:
-        """Tell whether the gradient runs through code that the host cannot see into."""
-
-    @abstractmethod
-    def exported(self) -> tuple[Run, Run, Sequence[Any]]:
-        """Give the flat function, what is loaded again after it was saved, and sources of both."""
+    def requested(self, leaves: Sequence[Any]) -> list[bool]:
+        """Tell of each argument whether its gradient is asked for, where the arguments say so."""
+        return [True] * len(leaves)
 
     def is_input(self, leaf: Any) -> bool:
         """Tell whether a leaf is an input."""
@@ -151,6 +112,16 @@ class Adapter(ABC):
         """Prepare the framework for a call."""
         return contextlib.nullcontext()
 
+    def tried(self, run: Run) -> None:
+        """Run a function at the example, for what it meets on the way."""
+        run(self.sources(self.inputs))
+
+    def values(self, run: Run, sources: Sequence[Any]) -> list[Tensor | None]:
+        """Give the outputs, and the gradient of their sum."""
+        outputs = run(sources)
+        ones = self.constants(tuple(np.ones_like(self.array(output)) for output in outputs))
+        return [*outputs, *self.vjp(run, sources, ones)]
+
     def native_pullback(self) -> Callable[..., Any] | None:
         """Give (args, kwargs, cotangents) ↦ cotangents of a native rule called by hand; None for none."""
         return None if self.native is None else self.native.by_hand()
@@ -176,13 +147,16 @@ class Adapter(ABC):
     # ── calling ──────────────────────────────────────────────────────────────────────────────────────────
 
     def run(self, how: How = itself) -> Run:
-        """Give the flat function: sources ↦ outputs that can be differentiated."""
+        """Give the flat function: sources ↦ outputs that can be differentiated; the same one each time."""
+        if how in self.runs:
+            return self.runs[how]
 
         def run(sources: Sequence[Any]) -> list[Tensor]:
             args, kwargs = self.arguments.filled(sources[: len(self.tensors)])
             function = self.bound(sources[len(self.tensors) :])
             return self.flat(how(function)(*args, **kwargs))
 
+        self.runs[how] = run
         return run
 
     def flat(self, returned: Any) -> list[Tensor]:
@@ -190,7 +164,9 @@ class Adapter(ABC):
         host = self.host
         leaves = [leaf for leaf in tree.flatten(returned)[0] if leaf is not None]
         tensors = [leaf if host.is_tensor(leaf) else self.output(leaf) for leaf in leaves]
-        return [t for t in tensors if t is not None and host.differentiable(t)]
+        kept = [t for t in tensors if t is not None and host.differentiable(t)]
+        # A dtype that numbers are only kept in has too few digits to measure anything by.
+        return [t for t in kept if self.host.spec(t).dtype in ROUNDOFF]
 
     def output(self, leaf: Any) -> Tensor | None:
         """Make a tensor of an output that is none; None for what cannot be one."""
@@ -251,16 +227,26 @@ class Adapter(ABC):
 
     def astype(self, name: str) -> Subject | None:
         """Give the same subject in another precision; None where it does not run there."""
-        if self.variables:
-            return None  # a layer has a dtype of its own
+        if name not in self.copies:
+            self.copies[name] = None if self.variables else self._copy(name)  # a layer has a dtype of its own
+        return self.copies[name]
+
+    def _copy(self, name: str) -> Subject | None:
         try:
-            other = type(self)(self.function, self.arguments.args, self.arguments.kwargs, name).subject()
-            outputs = other.forward(other.inputs)
-            other.pullback(other.inputs, outputs)  # a pullback may be written for one dtype
-            expected = self.forward()(self.inputs)
+            args, kwargs = self.arguments.args, self.arguments.kwargs
+            other = type(self)(self.function, args, kwargs, name, self, self.asked)
+            other.said = self.said
+            made = other.subject()
+            shapes = [output.shape for output in self.forward()(self.inputs)]
+            return made if other.ran() == shapes else None
         except Exception:  # the function may refuse another dtype in any way it likes
             return None
-        return other if [o.shape for o in outputs] == [o.shape for o in expected] else None
+
+    def ran(self) -> list[tuple[int, ...]]:
+        """Run the function and its pullback, which may be written for one dtype; give the outputs' shapes."""
+        outputs = self.forward()(self.inputs)
+        self.pullback()(self.inputs, outputs)
+        return [output.shape for output in outputs]
 
     # ── the subject ──────────────────────────────────────────────────────────────────────────────────────
 
@@ -280,14 +266,18 @@ class Adapter(ABC):
         host = self.host
         return tuple(n for n, v in cells.items() if host.is_tensor(v) and host.differentiable(v))
 
+    def draws(self) -> bool:
+        """Tell whether a call draws random numbers of the host's, where that can be told."""
+        return False
+
     def sharing(self) -> Pullback | None:
         """Give the pullback that works on the very arrays, for a host whose tensors can be changed."""
         return None
 
     def subject(self) -> Subject:
         """Put it together."""
-        body, met = rules.bodies(self)
-        intent = rules.claim(self.rule, met)
+        body, met = self.bodies = rules.bodies(self) if self.original is None else self.original.bodies
+        intent = rules.claim(self.rule, met, self.said)
         like = intent.function if intent.kind == "like" else None
         target: How | None = None if like is None else (lambda _: like)
         oracle = target or body
@@ -313,13 +303,17 @@ class Adapter(ABC):
             },
             slow=self.slow,
             exports=functools.partial(survives_export, self),
+            by_steps=self.by_steps,
             opaque=self.opaque,
             astype=self.astype,
             intent=intent,
             accuracy=self.rule.accuracy if self.rule is not None else None,
-            order=rule.order if rule is not None else None,
+            order=self.said.order or (rule.order if rule is not None else None),
+            domain=self.said.domain,
+            declared=self.said.origin,
             is_rule=bool(met) or rule is not None,
             is_builtin=str(getattr(self.definition(), "__module__", "")).startswith(self.builtin),
+            draws=self.draws(),
             forward_mode_claimed=rule is not None,
             captured=self.captured(),
             source=rule.source if rule is not None else source_of(self.definition()),

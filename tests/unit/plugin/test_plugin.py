@@ -102,6 +102,7 @@ def test_the_fixture_fails_a_test_with_the_report(pytester):
     result.assert_outcomes(passed=1, failed=1)
     result.stdout.fnmatch_lines(["*wrong (*): wrong*", "*sign:*", "*tf.GradientTape*"])
     assert "assert_gradient" not in result.stdout.str()
+    assert result.stdout.str().count("wrong sign") == 1
 
 
 def test_the_fixture_knows_the_rules_of_jax_and_pytorch(pytester):
@@ -141,10 +142,14 @@ def test_the_fixture_knows_the_rules_of_jax_and_pytorch(pytester):
 
         def test_wrong_in_torch(check_gradient):
             check_gradient(Cube.apply, torch.tensor([1.0, 2.0]), order=1)
+
+        def test_wrong_without_the_fixture():
+            pb.testing.assert_gradient(Cube.apply, torch.tensor([1.0, 2.0]), order=1)
         """
     )
     result = run(pytester)
-    result.assert_outcomes(passed=1, failed=2)
+    result.assert_outcomes(passed=1, failed=3)
+    assert "report = check(" not in result.stdout.str()  # the test is shown, not the source of pullback
     result.stdout.fnmatch_lines(
         ["*cube*: wrong*", "*sign:*", "*jax.vjp*", "*Cube*: wrong*", "*sign:*", "*torch*"]
     )

@@ -55,7 +55,8 @@ def test_entries_survive_the_way_between_processes(run):
 
 def test_plain_text_has_a_row_a_rule_and_a_block_a_failure(run):
     text = terminal.plain(run)
-    table, *_ = text.split("\n\n")
+    *_, table, summary = text.split("\n\n")
+    assert summary == "4 rules: 1 right, 1 as declared, 1 wrong, 1 undecided; seed 7"
     assert [line.split()[0] for line in table.splitlines()[2:]] == ["softplus", "cube", "noisy", "quantise"]
     assert "wrong: constant-factor" in table
     assert "as declared" in table
@@ -67,9 +68,59 @@ def test_plain_text_has_a_row_a_rule_and_a_block_a_failure(run):
         "measured 1, claimed nan",
         "divide by 2",
         "x0 = tf.constant([1.0])",
-        "4 rules: 1 right, 1 as declared, 1 wrong, 1 undecided; seed 7",
     ):
         assert said in text
+
+
+def test_a_report_prints_as_the_command_does(run):
+    assert str(RIGHT).splitlines() == [
+        "rule      verdict  claim           resolution  oracle    can do",
+        "--------  -------  --------------  ----------  --------  -------------------------",
+        "softplus  right    the derivative  1e-12       autodiff  all but forward (refused)",
+        "",
+        "seed 7",
+    ]
+    wrong = replace(WRONG, source="train.py:11")
+    assert str(wrong).startswith(terminal.plain(replace(run, entries=run.entries[1:2])).split(" at ")[0])
+    assert "divide by 2" in str(wrong)
+    assert str(wrong).index("measured 1") < str(wrong).index("wrong: constant-factor")
+    assert repr(wrong) == "<Report of cube: wrong: constant-factor>"
+
+
+def test_a_report_that_is_not_finished_says_so(run):
+    left = Finding("derivative", "note", "it was left after 60 s", reason="budget")
+    report = replace(RIGHT, findings=(*RIGHT.findings, left))
+    assert "right, not finished" in str(report)
+    assert "budget: it was left after 60 s" in str(report)
+    run.entries.append(replace(run.entries[0], report=report))
+    assert "softplus  right, not finished" in terminal.plain(run)
+
+
+HOSTILE = "a\nb\x1b[31m\x1b]0;title\x07\u202e\udc80\x9bc"
+SHOWN = r"a\nb\x1b[31m\x1b]0;title\x07\u202e\udc80\x9bc"
+
+
+def test_hostile_names_are_shown_escaped_everywhere(run):
+    failure = replace(FAILURE, sentence=f"{HOSTILE}\n::error::x", reproducer=f"f({HOSTILE!r})")
+    report = replace(WRONG, name=HOSTILE, findings=(failure,), intent=HOSTILE)
+    plain = json.loads(json.dumps(to_plain(Entry(report, HOSTILE, f"/tmp/{HOSTILE}", 3, HOSTILE, 1))))
+    run.entries = [from_plain(plain)]
+    run.problems = []
+    texts = {
+        "terminal": terminal.plain(run),
+        "json": json.loads(report_json.dumps(run))["rules"][0]["name"],
+        "junit": junit.dumps(run),
+        "github": "\n".join(github.lines(run)),
+        "print": str(report),
+    }
+    for name, text in texts.items():
+        assert SHOWN in text.replace("%3A", ":"), name
+        assert all(c.isprintable() or c == "\n" for c in text), name
+        assert not [line for line in text.splitlines() if line.startswith("b\\x1b")], name
+    report_json.dumps(run).encode()
+    assert not [line for line in texts["terminal"].splitlines() if line.startswith("::")]
+    assert len(texts["github"].splitlines()) == 1
+    assert ElementTree.fromstring(texts["junit"]).find("testsuite/testcase").attrib["name"] == SHOWN
 
 
 def test_a_stream_that_is_no_terminal_gets_plain_text(run):

@@ -1,11 +1,13 @@
 """A body that opens a tape or an accumulator of its own gets derivatives from it, whoever records outside."""
 
 import gc
+import threading
 import weakref
 
 import numpy as np
 import pytest
 import tensorflow as tf
+from tensorflow.python import pywrap_tfe
 
 import pullback as pb
 
@@ -184,3 +186,37 @@ def test_the_outer_tape_keeps_nothing_of_the_inner_computation():
         gc.collect()
         assert kept[-1]() is None
     assert np.allclose(tape.gradient(y, X), 6 * X)
+
+
+def test_bodies_on_two_threads_may_end_in_any_order():
+    """The one that began first ends first, and its tape opens while the other is inside."""
+    inside, ended = threading.Event(), threading.Event()
+    results = []
+
+    def first(x):
+        assert inside.wait(60)
+        return slope(x)
+
+    def second(x):
+        inside.set()
+        assert ended.wait(60)
+        return slope(x)
+
+    def other():
+        results.append(by_tape(rule_of(second), X))
+
+    before = {name: getattr(pywrap_tfe, name) for name in dir(pywrap_tfe)}
+    thread = threading.Thread(target=other)
+
+    def begun(x):
+        thread.start()
+        return first(x)
+
+    results.append(by_tape(rule_of(begun), X))
+    ended.set()
+    thread.join(60)
+    for y, dx in results:
+        assert np.allclose(y, 3 * X * X)
+        assert np.allclose(dx, 6 * X)
+    assert len(results) == 2
+    assert {name: getattr(pywrap_tfe, name) for name in before} == before

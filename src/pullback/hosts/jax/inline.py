@@ -58,11 +58,10 @@ def _equation(equation: Any, operands: list[Moving]) -> list[Moving]:
 
 
 def _is_rule(equation: Any, operands: Sequence[Moving]) -> bool:
-    if (
-        equation.primitive.name == "pullback_linear"
-    ):  # linear in its tangents, which it transposes as its rule says
+    name = equation.primitive.name
+    if name == "pullback_linear":  # linear in its tangents, which it transposes as its rule says
         return any(moving for _, moving in operands[: equation.params["derivative"].count])
-    return equation.primitive.name in linearity.RULES
+    return name in linearity.RULES
 
 
 def _holds_rule(jaxpr: Any) -> bool:

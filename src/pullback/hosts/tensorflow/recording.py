@@ -98,29 +98,26 @@ class OwnTapes:
     The functions that open and close tapes are others while such a body runs, on any thread.
     """
 
-    _running: ClassVar[list[OwnTapes]] = []
+    _running: ClassVar[int] = 0
+    _others: ClassVar[contextlib.ExitStack] = contextlib.ExitStack()
     _lock: ClassVar[threading.Lock] = threading.Lock()
 
     def start(self) -> list[Any]:
         """Begin: what is opened from now on is listed."""
         self._around, unrecorded.own = unrecorded.own, []
         with self._lock:
-            self._running.append(self)
-            _set(_OURS)
+            if not OwnTapes._running:
+                self._others.enter_context(patched(pywrap_tfe, **_OURS))
+            OwnTapes._running += 1
         return unrecorded.own
 
     def stop(self) -> None:
         """End."""
         unrecorded.own = self._around
         with self._lock:
-            self._running.remove(self)
-            if not self._running:
-                _set(_THEIRS)
-
-
-def _set(functions: dict[str, Any]) -> None:
-    for name, function in functions.items():
-        setattr(pywrap_tfe, name, function)
+            OwnTapes._running -= 1
+            if not OwnTapes._running:
+                self._others.close()
 
 
 def _opening(add: str, remove: str, new: str = "") -> dict[str, Any]:
@@ -157,7 +154,6 @@ if AVAILABLE:
         **_opening("TFE_Py_TapeSetAdd", "TFE_Py_TapeSetRemove", "TFE_Py_TapeSetNew"),
         **_opening("TFE_Py_ForwardAccumulatorSetAdd", "TFE_Py_ForwardAccumulatorSetRemove"),
     }
-    _THEIRS = {name: getattr(pywrap_tfe, name) for name in _OURS}
 
 
 def has_tangent(tensor: object) -> bool:

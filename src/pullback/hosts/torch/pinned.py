@@ -18,6 +18,7 @@ from pullback.hosts import refusals
 from pullback.hosts.operation import Cotangents, Operation, Pullback
 from pullback.hosts.torch import private
 from pullback.hosts.torch.residuals import first, parts
+from pullback.patched import patched
 
 _NUMBERS = (int, float, complex, bool, str, bytes, type(None), torch.dtype, torch.device)
 
@@ -64,14 +65,11 @@ class Noted:
     @contextlib.contextmanager
     def of(self, operation: Operation) -> Iterator[None]:
         """Listen to the run of an operation."""
-        around, first.notes = first.notes, []
-        try:
+        with patched(first, notes=[]):
             yield
-            for call, tensors, rest in first.notes:
+            for call, tensors, rest in first.notes or ():
                 if call is operation:
                     self._kept = [(tensor, tensor._version) for tensor in tensors], rest
-        finally:
-            first.notes = around
 
     def require(self, operation: Operation, again: Pullback, inputs: Sequence[Any]) -> None:
         """Refuse a second run that keeps something else."""

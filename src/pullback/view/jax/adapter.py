@@ -9,6 +9,7 @@ call alone: the configuration of the program is never touched.
 from __future__ import annotations
 
 import contextlib
+import functools
 import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -22,10 +23,13 @@ from jax import export
 
 from pullback.hosts.jax import HOST
 from pullback.view import arguments, rules
-from pullback.view.adapter import Adapter, Run, Vjp
+from pullback.view.adapter import Adapter, itself
+from pullback.view.framework import Run, Vjp
 from pullback.view.jax import leaves, native
+from pullback.view.jax.program import Program, Steps
 from pullback.view.jax.words import JaxWords
-from pullback.view.subject import Array, Arrays, Subject
+from pullback.view.rules import How
+from pullback.view.subject import Array, Arrays, Forward, Pullback, Subject
 
 
 class JaxAdapter(Adapter):
@@ -35,6 +39,14 @@ class JaxAdapter(Adapter):
     natives = native
     words = JaxWords()
     builtin = ("jax", "equinox", "flax", "optax", "keras")
+
+    def __init__(self, *given: Any) -> None:
+        self.by_steps = self.steps = Steps()
+        self.programs: dict[How, Program] = {}
+        self.whole = {
+            name: jax.jit(getattr(self, name), static_argnums=0) for name in ("_second", "_jvp", "_rows")
+        }
+        super().__init__(*given)
 
     def surroundings(self) -> contextlib.AbstractContextManager[Any]:
         wide = self.dtype == "float64" or any(map(leaves.is_wide, self.arguments.inputs))
@@ -58,13 +70,13 @@ class JaxAdapter(Adapter):
         return np.asarray(tensor)
 
     def converted(self, tensor: Any, dtype: str) -> Any:
-        return tensor.astype(dtype)
+        return jax.device_put(np.asarray(tensor).astype(jnp.dtype(dtype)))
 
     def sources(self, inputs: Arrays) -> list[Any]:
         return self.constants(inputs)
 
     def constants(self, arrays: Arrays) -> list[Any]:
-        return [jnp.asarray(a) for a in arrays]
+        return [jax.device_put(a) for a in arrays]
 
     # ── modules ──────────────────────────────────────────────────────────────────────────────────────────
 
@@ -112,7 +124,39 @@ class JaxAdapter(Adapter):
     def vjp(self, run: Run, sources: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
         return self.linear(run, sources)[1](cotangents)
 
+    def program(self, how: How = itself) -> Program:
+        """Give the function and its pullback as one program."""
+        if how not in self.programs:
+            run = self.run(how)
+            linear = functools.partial(self.linear, run)
+            known = self.original.programs.get(how) if isinstance(self.original, JaxAdapter) else None
+            self.programs[how] = Program(run, linear, self.steps, known.same if known else None)
+        return self.programs[how]
+
+    def forward(self, how: How = itself) -> Forward:
+        return self.forward_of(self.program(how).outputs)
+
+    def pullback(self, how: How = itself) -> Pullback:
+        return self.pullback_of(self.program(how).cotangents)
+
+    def at_once(self, name: str, run: Run, sources: Sequence[Any], *given: Any) -> Any:
+        """Compute a derivative as one program, where the function itself is one."""
+        compiled = self.program().is_compiled(sources)
+        return (self.whole[name] if compiled else getattr(self, name))(run, sources, *given)
+
     def second(
+        self, run: Run, sources: Sequence[Any], cotangents: Sequence[Any], weights: Sequence[Any]
+    ) -> tuple[list[Any], list[Any]]:
+        by_input, by_cotangent = self.at_once("_second", run, sources, cotangents, weights)
+        return by_input, by_cotangent
+
+    def jvp(self, run: Run, sources: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:
+        return list(self.at_once("_jvp", run, sources, tangents))
+
+    def rows(self, run: Run, sources: Sequence[Any]) -> list[Sequence[Any]]:
+        return list(self.at_once("_rows", run, sources))
+
+    def _second(
         self, run: Run, sources: Sequence[Any], cotangents: Sequence[Any], weights: Sequence[Any]
     ) -> tuple[list[Any], list[Any]]:
         def total(moving: list[Any], cots: list[Any]) -> Any:
@@ -130,12 +174,12 @@ class JaxAdapter(Adapter):
         by_input, by_cotangent = ([HOST.conjugate(g) for g in part] for part in found)
         return by_input, by_cotangent
 
-    def jvp(self, run: Run, sources: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:
+    def _jvp(self, run: Run, sources: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:
         moving = self.among(sources)
         _, pushed = jax.jvp(self.moving(run, sources), (moving,), (self.among(tangents),))
         return list(pushed)
 
-    def rows(self, run: Run, sources: Sequence[Any]) -> list[Sequence[Any]]:
+    def _rows(self, run: Run, sources: Sequence[Any]) -> list[Sequence[Any]]:
         outputs, pull = self.linear(run, sources)
         zeros = [jnp.zeros_like(o) for o in outputs]
         found: list[Sequence[Any]] = []
@@ -145,9 +189,20 @@ class JaxAdapter(Adapter):
             found.append([g.reshape(y.shape + g.shape[1:]) for g in rows])
         return found
 
+    def ran(self) -> list[tuple[int, ...]]:
+        with self.surroundings():
+            return [output.shape for output in self.program().lower(self.sources(self.inputs))]
+
+    def tried(self, run: Run) -> None:
+        sources = self.sources(self.inputs)
+        try:
+            jax.eval_shape(run, sources)
+        except Exception:  # it looks at values
+            run(sources)
+
     def compiled(self) -> Mapping[str, tuple[Run, Vjp]]:
-        run = self.run()
-        return {"jit": (jax.jit(run), jax.jit(lambda sources, cots: self.vjp(run, sources, cots)))}
+        program = self.program()
+        return {"jit": (program.compiled_outputs, program.compiled_cotangents)}
 
     # ── what the host can see ────────────────────────────────────────────────────────────────────────────
 
@@ -162,6 +217,18 @@ class JaxAdapter(Adapter):
             return False
         return re.search(r"\b(pure|io)_callback\[", str(traced)) is not None
 
+    def values(self, run: Run, sources: Sequence[Any]) -> list[Any]:
+        if run is self.run():
+            program = self.program()
+            outputs = program.outputs(sources)
+            return [*outputs, *program.cotangents(sources, [np.ones_like(output) for output in outputs])]
+
+        def values(sources: Sequence[Any]) -> list[Any]:
+            outputs, pull = self.linear(run, sources)
+            return [*outputs, *pull([jnp.ones_like(output) for output in outputs])]
+
+        return list(jax.jit(values)(sources))
+
     def exported(self) -> tuple[Run, Run, Sequence[Any]]:
         run, sources = self.run(), self.sources(self.inputs)
         saved = export.export(jax.jit(lambda *given: run(given)))(*sources).serialize(vjp_order=1)
@@ -174,15 +241,19 @@ class JaxAdapter(Adapter):
         routine = inspect.isroutine(inspect.unwrap(self.function)) and self.name.isidentifier()
         return self.name if routine else super().written_name()
 
-    def subject(self) -> Subject:
+    def without(self) -> frozenset[int]:
+        """Give the inputs for which the rule gives None: JAX makes zeros of that, so it is called by hand."""
         direct = rules.by_hand(self)
-        if direct is not None:
-            # JAX makes zeros of a None: only the rule called by hand can tell that one was meant.
-            try:
-                found = direct(self.inputs, self.forward()(self.inputs))
-            except Exception:  # the contract probe says so
-                found = self.inputs
-            self.silent = frozenset(k for k, g in enumerate(found) if g is None)
+        if direct is None:
+            return frozenset()
+        try:
+            found = direct(self.inputs, self.forward()(self.inputs))
+        except Exception:  # the contract probe says so
+            return frozenset()
+        return frozenset(k for k, g in enumerate(found) if g is None)
+
+    def subject(self) -> Subject:
+        self.silent = self.without() if self.original is None else self.original.silent
         made = super().subject()
         # A rule around a function of JAX's is the user's; the rules of JAX itself were not met.
         return replace(made, is_builtin=made.is_builtin and not made.is_rule)

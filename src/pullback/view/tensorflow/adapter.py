@@ -14,8 +14,9 @@ import tensorflow as tf
 
 from pullback.hosts.keras import numbered
 from pullback.hosts.tensorflow import HOST
-from pullback.view.adapter import Adapter, Run, Vjp
+from pullback.view.adapter import Adapter
 from pullback.view.arguments import is_array
+from pullback.view.framework import Run, Vjp
 from pullback.view.subject import Array, Arrays
 from pullback.view.tensorflow import native
 from pullback.view.tensorflow.leaves import array_of, is_variable, quiet, tensor_of, variable_of

@@ -1,0 +1,109 @@
+"""The words for one report: its row, and the block of what is wrong. It imports nothing of the checker's.
+
+`print(report)` and the command say the same, in the same order: what is wrong first, the table last.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from pullback.report.printable import printable
+
+if TYPE_CHECKING:
+    from pullback.checker.finding import Finding, Report
+
+LEFT = ("budget", "crash")  # why a rule was left before all was asked
+HEADINGS = ("rule", "verdict", "claim", "resolution", "oracle", "can do", "where")
+ON_PURPOSE = "different on purpose"
+
+
+def written(report: Report) -> str:
+    """Write a whole report, as the command would."""
+    parts = [] if report.verdict == "right" and not unfinished(report) else [block(report)]
+    return "\n\n".join([*parts, table([cells(report)]), f"seed {report.seed}"])
+
+
+def verdict(report: Report) -> str:
+    """Say the verdict in a word or two, with its causes or its reason."""
+    if report.verdict == "wrong" and report.causes:
+        return f"wrong: {', '.join(report.causes)}"
+    if report.verdict == "undecided":
+        return f"undecided: {reason(report)}"
+    word = "as declared" if report.verdict == "right" and declared(report) else report.verdict
+    return f"{word}, not finished" if unfinished(report) else word
+
+
+def declared(report: Report) -> bool:
+    """Tell whether the rule says that it is different on purpose."""
+    return report.intent.startswith(ON_PURPOSE)
+
+
+def unfinished(report: Report) -> list[Finding]:
+    """List the findings that say why not everything was asked."""
+    return [f for f in report.findings if f.verdict == "note" and f.reason in LEFT]
+
+
+def cells(report: Report, where: str = "") -> tuple[str, ...]:
+    """Sum one rule up: its name, verdict, claim, resolution, oracle, capabilities and place."""
+    resolution = "" if report.resolution is None else f"{report.resolution:.0e}"
+    row = (report.name, verdict(report), report.intent, resolution, report.oracle, abilities(report))
+    return tuple(map(printable, (*row, where or report.source)))
+
+
+def table(rows: Sequence[Sequence[str]]) -> str:
+    """Write rows under their headings; a column that is empty everywhere is left out."""
+    lines = [HEADINGS, *rows]
+    kept = [i for i in range(len(HEADINGS)) if any(r[i] for r in rows)]
+    widths = [max(len(r[i]) for r in lines) for i in kept]
+    text = ["  ".join(r[i].ljust(w) for i, w in zip(kept, widths)).rstrip() for r in lines]
+    text.insert(1, "  ".join("-" * w for w in widths))
+    return "\n".join(text)
+
+
+def reason(report: Report) -> str:
+    """Say in a word why a report is undecided."""
+    found = [f for f in report.findings if f.verdict == "undecided"]
+    return found[0].reason or found[0].sentence if found else "nothing could be compared"
+
+
+def abilities(report: Report) -> str:
+    """Sum the capability table up: everything, or what is missing."""
+    known = {name: state for name, state in report.capabilities.items() if state}
+    if not known or known.get("reverse") == "no":
+        return ""
+    missing = [f"{name} ({state})" for name, state in known.items() if state != "yes"]
+    return f"all but {', '.join(missing)}" if missing else f"all {len(known)}"
+
+
+def block(report: Report, *, where: str = "", signature: str = "") -> str:
+    """Write what is wrong with a rule, or why it is undecided, and how to see it."""
+    place = where or report.source
+    head = f"{report.name} ({place})" if place else report.name
+    at = f" at {signature}" if signature else ""
+    lines = [printable(f"{head}: {report.verdict}{at}")]
+    shown = report.failures or [f for f in report.findings if f.verdict == "undecided"]
+    for finding in [*shown, *unfinished(report)]:
+        lines += ["", *_finding(finding, report)]
+    return "\n".join(lines)
+
+
+def _finding(finding: Finding, report: Report) -> list[str]:
+    label, claim = finding.cause or finding.reason or finding.probe, printable(report.intent)
+    lines = [f"  {label}: {_long(finding.sentence)}"]
+    if finding.where:
+        lines.append(f"  where: {_long(finding.where)}")
+    if finding.measured is not None and finding.claimed is not None:
+        lines.append(f"  measured {finding.measured:.9g}, claimed {finding.claimed:.9g} (claim: {claim})")
+    if finding.edit:
+        lines.append(f"  edit: {_long(finding.edit)}")
+    if finding.reproducer:
+        code = printable(finding.reproducer, lines=True)
+        lines += ["  to see it:", "", textwrap.indent(code, "    ")]
+    return lines
+
+
+def _long(text: str) -> str:
+    """Indent what follows a first line, so that it cannot be taken for a line of ours."""
+    return textwrap.indent(printable(text, lines=True), "        ").lstrip()

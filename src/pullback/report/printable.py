@@ -1,0 +1,33 @@
+"""Text that a terminal, a file and a CI server can hold: what it would obey or refuse is escaped.
+
+A rule's name, a path, a message may hold anything that Python allows: line breaks, the codes that colour,
+move and retitle a terminal, halves of a character. They are shown as Python would write them in a string.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+# Fields of a report that may have several lines; a name or a path has one.
+LONG = ("sentence", "edit", "where", "reproducer")
+
+
+def printable(text: str, *, lines: bool = False) -> str:
+    """Escape what is not printed; `lines` keeps line breaks. Escaped twice is escaped once."""
+    if text.isprintable():
+        return text
+    kept = "\n\t" if lines else ""
+    return "".join(c if c.isprintable() or c in kept else _escaped(c) for c in text)
+
+
+def _escaped(c: str) -> str:
+    return c.encode("unicode_escape").decode("ascii")
+
+
+def cleaned(data: Any, key: str = "") -> Any:
+    """Give plain data with every text in it printable."""
+    if isinstance(data, str):
+        return printable(data, lines=key in LONG)
+    if isinstance(data, dict):
+        return {printable(name): cleaned(value, name) for name, value in data.items()}
+    return [cleaned(value, key) for value in data] if isinstance(data, list) else data

@@ -1,0 +1,121 @@
+"""A function and its pullback as one compiled program a shape.
+
+JAX compiles every operation by itself when a function is called as it stands, and again for each shape and
+dtype: a check would spend nearly all its time there. So outputs and cotangents are computed by one program,
+where that gives what the function gives: if it can be traced, and two traces of it are the same. A body that
+draws numbers, keeps state or looks at values is called as it stands, and so is one that leaves JAX.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+
+Outputs = Callable[[Sequence[Any]], list[Any]]
+Linear = Callable[[Sequence[Any]], "tuple[list[Any], Callable[[Sequence[Any]], list[Any]]]"]
+
+# A loop that is unrolled takes longer to compile than to run.
+LONGEST = 2000
+# From here on the gradient that nobody asked for costs more than a second program.
+LARGE = 2**16
+CALLBACK = re.compile(r"\b(pure|io|debug)_callback\[")
+ADDRESS = re.compile(r"0x[0-9a-f]+")
+
+
+class Steps:
+    """Say whether operations run one by one, for the time of a block."""
+
+    def __init__(self) -> None:
+        self.alone = False
+
+    @contextlib.contextmanager
+    def __call__(self) -> Iterator[None]:
+        before, self.alone = self.alone, True
+        try:
+            yield
+        finally:
+            self.alone = before
+
+
+class Program:
+    """Hold a flat function with its pullback, compiled where that is the same."""
+
+    def __init__(self, run: Outputs, linear: Linear, steps: Steps, same: bool | None = None) -> None:
+        self.run, self.linear, self.steps = run, linear, steps
+        self.same = same  # as what the function gives; if that is not known, the first call asks
+        self.zeros: dict[Any, list[Any]] = {}
+        self.both = jax.jit(self._both)
+        self.alone = jax.jit(run)
+
+    def _both(self, sources: Sequence[Any], cotangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+        outputs, pull = self.linear(sources)
+        return outputs, pull(cotangents)
+
+    def outputs(self, sources: Sequence[Any]) -> list[Any]:
+        """Run the function."""
+        return self.compiled_outputs(sources) if self.is_compiled(sources) else self.run(sources)
+
+    def cotangents(self, sources: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
+        """Run the function and its pullback."""
+        if self.is_compiled(sources):
+            return self.compiled_cotangents(sources, cotangents)
+        return self.linear(sources)[1](cotangents)
+
+    def compiled_outputs(self, sources: Sequence[Any]) -> list[Any]:
+        """Run the compiled function."""
+        if sum(source.size for source in sources) > LARGE:
+            return list(self.alone(sources))
+        return list(self.both(sources, self.nothing(sources))[0])
+
+    def compiled_cotangents(self, sources: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
+        """Run the compiled function and its pullback."""
+        return list(self.both(sources, cotangents)[1])
+
+    def lower(self, sources: Sequence[Any]) -> list[Any]:
+        """Hand the program to the compiler, which refuses what a dtype does not have; give zeros."""
+        zeros = self.nothing(sources)
+        if self.is_compiled(sources):
+            self.both.lower(sources, zeros)
+        else:
+            self.cotangents(sources, zeros)
+        return zeros
+
+    def nothing(self, sources: Sequence[Any]) -> list[Any]:
+        """Give zeros in the form of the outputs."""
+        key = tuple((source.shape, source.dtype) for source in sources)
+        if key not in self.zeros:
+            outputs = jax.eval_shape(self.run, sources)
+            self.zeros[key] = [np.zeros(output.shape, output.dtype) for output in outputs]
+        return self.zeros[key]
+
+    def is_compiled(self, sources: Sequence[Any]) -> bool:
+        """Tell whether the compiled program stands for the function."""
+        if self.steps.alone:
+            return False
+        if self.same is None:
+            self.same = self.traces_alike(sources)
+        return self.same
+
+    def traces_alike(self, sources: Sequence[Any]) -> bool:
+        """Trace twice, and compare."""
+        try:
+            zeros = self.nothing(sources)
+            first, second = (jax.make_jaxpr(lambda s, c: self._both(s, c))(sources, zeros) for _ in range(2))
+        except Exception:  # what cannot be traced is called as it stands, and says there what is wrong
+            return False
+        text = ADDRESS.sub("", str(first))
+        return (
+            text.count("\n") < LONGEST
+            and CALLBACK.search(text) is None
+            and text == ADDRESS.sub("", str(second))
+            and all(map(_equal, first.consts, second.consts))
+        )
+
+
+def _equal(a: Any, b: Any) -> bool:
+    return a is b or bool(np.array_equal(np.asarray(a), np.asarray(b), equal_nan=True))

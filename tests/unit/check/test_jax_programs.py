@@ -1,0 +1,96 @@
+"""On JAX a check compiles a function once a shape and dtype, where that gives what the function gives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import pullback as pb
+from pullback.view.jax import program
+from pullback.view.jax.program import Program, Steps
+
+X = jnp.array([0.3, -1.2, 2.0])
+
+
+def rule(body: Any, slope: Any) -> Any:
+    """Make a native rule of a function and its slope."""
+    function = jax.custom_vjp(body)
+    function.defvjp(lambda x: (body(x), x), lambda x, dy: (dy * slope(x),))
+    return function
+
+
+def test_a_body_is_traced_and_not_run_for_every_question() -> None:
+    calls = []
+
+    def body(x: Any) -> Any:
+        calls.append(x)
+        return jnp.log1p(jnp.exp(x))
+
+    report = pb.check(rule(body, jax.nn.sigmoid), X, seed=0)
+    assert report.verdict == "right"
+    assert report.forwards > 100
+    assert len(calls) < report.forwards / 2
+    assert sum(not isinstance(x, jax.core.Tracer) for x in calls) < 12
+
+
+def test_a_body_that_draws_numbers_is_called_as_it_stands() -> None:
+    rng = np.random.default_rng(0)
+    report = pb.check(rule(lambda x: x * rng.normal(), jnp.ones_like), X, seed=0)
+    assert report.causes == ["stateful-forward"]
+
+
+def test_a_gradient_that_draws_numbers_is_called_as_it_stands() -> None:
+    rng = np.random.default_rng(0)
+    report = pb.check(rule(jnp.sin, lambda x: jnp.cos(x) * rng.normal()), X, seed=0)
+    assert report.causes == ["non-deterministic"]
+
+
+@pytest.mark.parametrize(("slope", "verdict"), [(np.cos, "right"), (np.sin, "wrong")])
+def test_a_body_that_looks_at_values_is_called_as_it_stands(slope: Any, verdict: str) -> None:
+    @pb.custom_gradient
+    def f(x: Any) -> Any:
+        y = jnp.asarray(np.sin(np.asarray(x)))
+        return y, lambda dy: dy * slope(np.asarray(x))
+
+    report = pb.check(f, X, seed=0, order=1)
+    assert report.verdict == verdict
+    assert "jit" not in report.capabilities or report.capabilities["jit"] == "refused"
+
+
+def test_a_rule_that_is_another_one_while_it_is_traced_is_found() -> None:
+    def slope(x: Any) -> Any:
+        return jnp.cos(x) * (1.0 if isinstance(x, jax.core.Tracer) else 2.0)
+
+    assert pb.check(rule(jnp.sin, slope), X, seed=0).verdict == "wrong"
+
+
+def test_a_long_loop_that_is_unrolled_is_not_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(program, "LONGEST", 40)
+
+    def made(length: int) -> Program:
+        def run(sources: Any) -> list[Any]:
+            (x,) = sources
+            for _ in range(length):
+                x = jnp.sin(x)
+            return [x]
+
+        def linear(sources: Any) -> Any:
+            outputs, pull = jax.vjp(run, sources)
+            return outputs, lambda cotangents: pull(cotangents)[0]
+
+        return Program(run, linear, Steps())
+
+    assert made(2).is_compiled([X])
+    assert not made(30).is_compiled([X])
+
+
+def test_a_step_by_step_run_rounds_like_the_body() -> None:
+    def body(x: Any) -> Any:
+        return (x * x + 1e8) - 1e8 - x * x  # nothing but rounding, which two programs do differently
+
+    report = pb.check(rule(body, jnp.zeros_like), X, seed=0)
+    assert "value-changed" not in report.causes
