@@ -99,7 +99,8 @@ LISTEN = {"torch": listen_to_torch, "jax": listen_to_jax, "tensorflow": listen_t
 
 def main(out: str, program: str) -> None:
     """Run a program and write what it called."""
-    text = open(program, encoding="utf-8").read()
+    with open(program, encoding="utf-8") as file:
+        text = file.read()
     for framework, listen in LISTEN.items():
         if f"import {framework}" in text:
             listen()

@@ -9,16 +9,16 @@ is not listed in `real.toml`, or when the command breaks. The table in `docs/wil
 from __future__ import annotations
 
 import argparse
-import importlib.metadata
 import json
 import os
 import pathlib
 import subprocess
 import sys
 import tempfile
-import tomllib
 from dataclasses import dataclass, field
 from typing import Any
+
+import tomllib
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
@@ -63,21 +63,29 @@ def versions() -> dict[str, str]:
 
 
 def verdict_of(row: dict[str, Any]) -> str:
-    """Give the verdict of a row, or that it is as declared."""
+    """Give the verdict of a row, or that it is as declared, or that it was not checked."""
+    if any(finding["reason"] in ("not run", "not recorded") for finding in row["findings"]):
+        return "not checked"
     if row["verdict"] == "right" and row["intent"].startswith("different on purpose"):
         return "as declared"
     return str(row["verdict"])
 
 
+def framework_of(program: pathlib.Path) -> str:
+    """Tell on which framework a program runs."""
+    text = program.read_text()
+    return next(f for f in FRAMEWORKS if f"import {f}" in text)
+
+
 def run(program: pathlib.Path, keep: pathlib.Path) -> Outcome:
     """Run one program twice: listened to, and checked."""
     package = program.stem.removeprefix("use_")
-    text = program.read_text()
-    framework = next(f for f in FRAMEWORKS if f"import {f}" in text)
-    outcome = Outcome(package, framework, versions()[package].split()[1])
+    outcome = Outcome(package, framework_of(program), versions()[package].split()[1])
     truth, report = keep / f"{package}.truth.json", keep / f"{package}.report.json"
     environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "PYTHONWARNINGS": "ignore"}
-    environment["PYTHONPATH"] = os.pathsep.join(filter(None, (str(ROOT / "src"), os.environ.get("PYTHONPATH"))))
+    environment["PYTHONPATH"] = os.pathsep.join(
+        filter(None, (str(ROOT / "src"), os.environ.get("PYTHONPATH")))
+    )
     options = ["--seed", "0", "--json", str(report)]
     commands = {
         "program": [sys.executable, str(HERE / "listener.py"), str(truth), str(program)],
@@ -92,12 +100,16 @@ def run(program: pathlib.Path, keep: pathlib.Path) -> Outcome:
             except subprocess.TimeoutExpired:
                 outcome.problems.append(f"the {what} did not end")
                 return outcome
-        if code not in ((0,) if what == "program" else (0, 1)):
+        if code not in ((0,) if what == "program" else (0, 1, 2)):
             outcome.problems.append(f"the {what} ended with {code}")
     if truth.exists():
         outcome.called = {f"{c['path']}:{c['line']}": c["name"] for c in json.loads(truth.read_text())}
     if report.exists():
-        outcome.rows = json.loads(report.read_text())["rules"]
+        document = json.loads(report.read_text())
+        outcome.rows = document["rules"]
+        outcome.problems += document["problems"]
+    else:
+        outcome.problems.append("there is no report")
     for row in outcome.rows:
         place = f"{os.path.realpath(row['path'])}:{row['line']}"
         verdicts = (verdict_of(row), outcome.seen.get(place, "right"))
@@ -120,20 +132,32 @@ def faults(outcome: Outcome, real: dict[str, Any]) -> list[str]:
     return found
 
 
-def write(outcomes: list[Outcome]) -> None:
-    """Put the rows into the table, where other programs keep theirs."""
+def write(outcomes: list[Outcome], real: dict[str, Any]) -> None:
+    """Put the rows into the table, where other programs keep theirs, and list what is wrong below it."""
     head, begin, rest = PAGE.read_text().partition("<!-- made by tests/wild/run.py -->\n")
-    table, end, tail = rest.partition("<!-- until here -->\n")
-    lines = table.splitlines()
-    title, rows = lines[:2], {line.split("|")[1].strip(): line for line in lines[2:] if line.strip()}
+    made, end, tail = rest.partition("<!-- until here -->\n")
+    rows = {line.split("|")[1].strip(): line for line in made.splitlines() if line.startswith("| ")}
+    title = rows.pop("package")
+    rows.pop("---", None)
     rows.update({outcome.package: outcome.line() for outcome in outcomes})
-    kept = {p.stem.removeprefix("use_") for p in (HERE / "programs").glob("use_*.py")}
+    programs = {p.stem.removeprefix("use_"): p for p in (HERE / "programs").glob("use_*.py")}
+    for package, program in programs.items():
+        unrun = (package, versions()[package].split()[1], framework_of(program), *["–"] * 7)
+        rows.setdefault(package, "| " + " | ".join(unrun) + " |")
 
     def order(package: str) -> tuple[int, str]:
         return FRAMEWORKS.index(rows[package].split("|")[3].strip()), package
 
-    body = [rows[package] for package in sorted(kept & rows.keys(), key=order)]
-    PAGE.write_text(head + begin + "\n".join([*title, *body]) + "\n" + end + tail)
+    table = [title, "|" + " --- |" * (title.count("|") - 1)]
+    table += [rows[package] for package in sorted(programs, key=order)]
+    listed = []
+    for name, said in real.items():
+        package, _, rule = name.partition(":")
+        which = ("first", "second")[said["order"] - 1]
+        shown = f"`tests/wild/real/{said['reproduction']}`"
+        listed.append(f"- `{rule}` of {package}, {which} order: {said['says']}. {shown}")
+    words = ["", "Wrong in the versions above, by our judgement:", "", *listed]
+    PAGE.write_text(head + begin + "\n".join([*table, *words]) + "\n" + end + tail)
 
 
 def main() -> int:
@@ -157,10 +181,9 @@ def main() -> int:
             found.append(fault)
         outcomes.append(outcome)
     if given.write:
-        write(outcomes)
+        write(outcomes, real)
     return int(bool(found))
 
 
 if __name__ == "__main__":
-    assert importlib.metadata.version("pullback")
     raise SystemExit(main())

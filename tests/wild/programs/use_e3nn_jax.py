@@ -14,7 +14,9 @@ def energy(positions, weights):
     edges = positions[receivers] - positions[senders]
     harmonics = e3nn.spherical_harmonics("0e + 1o + 2e", edges, True).array
     lengths = jnp.sqrt(jnp.sum(edges**2, -1))
-    radial = e3nn.soft_one_hot_linspace(lengths, start=0.0, end=3.0, number=8, basis="smooth_finite", cutoff=True)
+    radial = e3nn.soft_one_hot_linspace(
+        lengths, start=0.0, end=3.0, number=8, basis="smooth_finite", cutoff=True
+    )
     cut = e3nn.soft_envelope(lengths, 4.0) + e3nn.sus(3.0 - lengths)
     return jnp.sum((radial @ weights * cut)[:, None] * harmonics**2)
 

@@ -16,7 +16,9 @@ model = tf.keras.Sequential(
         larq.layers.QuantConv2D(4, 3, input_quantizer="approx_sign", **options),
         tf.keras.layers.Flatten(),
         larq.layers.QuantDense(8, input_quantizer="swish_sign", kernel_quantizer="ste_tern"),
-        larq.layers.QuantDense(3, input_quantizer="ste_heaviside", kernel_quantizer=larq.quantizers.DoReFa(2)),
+        larq.layers.QuantDense(
+            3, input_quantizer="ste_heaviside", kernel_quantizer=larq.quantizers.DoReFa(2)
+        ),
         tf.keras.layers.Activation("softmax"),
     ]
 )

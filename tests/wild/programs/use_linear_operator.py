@@ -19,7 +19,10 @@ def kernel():
 matrix = kernel()
 fit, logdet = matrix.inv_quad_logdet(y, logdet=True)
 (fit + logdet).backward()
-with linear_operator.settings.fast_computations(True, True, True), linear_operator.settings.max_cholesky_size(1):
+with (
+    linear_operator.settings.fast_computations(True, True, True),
+    linear_operator.settings.max_cholesky_size(1),
+):
     matrix = kernel()
     quadratic, logdet = matrix.inv_quad_logdet(y, logdet=True)
     (quadratic + logdet).backward()

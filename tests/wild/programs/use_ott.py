@@ -5,8 +5,8 @@ import jax.numpy as jnp
 from ott.geometry import costs, pointcloud
 from ott.math import matrix_square_root
 from ott.math import utils as math
-from ott.solvers.linear import implicit_differentiation, sinkhorn
 from ott.problems.linear import linear_problem
+from ott.solvers.linear import implicit_differentiation, sinkhorn
 
 keys = jax.random.split(jax.random.key(0), 3)
 x, y = jax.random.normal(keys[0], (6, 2)), jax.random.normal(keys[1], (5, 2)) + 1

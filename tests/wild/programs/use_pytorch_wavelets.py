@@ -1,8 +1,15 @@
 """Learned filtering between a wavelet transform and its inverse, in one and two dimensions."""
 
 import torch
-from pytorch_wavelets import DTCWTForward, DTCWTInverse, DWT1DForward, DWT1DInverse, DWTForward, DWTInverse
-from pytorch_wavelets import ScatLayer
+from pytorch_wavelets import (
+    DTCWTForward,
+    DTCWTInverse,
+    DWT1DForward,
+    DWT1DInverse,
+    DWTForward,
+    DWTInverse,
+    ScatLayer,
+)
 
 torch.manual_seed(0)
 image = torch.randn(1, 2, 16, 16)

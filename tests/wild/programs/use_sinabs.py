@@ -8,7 +8,9 @@ torch.manual_seed(0)
 data, labels = torch.rand(4, 10, 6), torch.tensor([0, 1, 1, 0])
 network = torch.nn.Sequential(
     torch.nn.Linear(6, 5),
-    layers.LIF(tau_mem=20.0, spike_fn=activation.MultiSpike, surrogate_grad_fn=activation.SingleExponential()),
+    layers.LIF(
+        tau_mem=20.0, spike_fn=activation.MultiSpike, surrogate_grad_fn=activation.SingleExponential()
+    ),
     torch.nn.Linear(5, 2),
     layers.IAF(spike_fn=activation.SingleSpike, surrogate_grad_fn=activation.PeriodicExponential()),
 )

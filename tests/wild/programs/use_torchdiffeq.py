@@ -44,6 +44,10 @@ class Fall(torch.nn.Module):
 ball = Fall()
 state = (torch.tensor([10.0], dtype=torch.float64), torch.tensor([0.0], dtype=torch.float64))
 hit, _ = odeint_event(
-    ball, state, torch.tensor(0.0, dtype=torch.float64), event_fn=lambda t, y: y[0], odeint_interface=odeint_adjoint
+    ball,
+    state,
+    torch.tensor(0.0, dtype=torch.float64),
+    event_fn=lambda t, y: y[0],
+    odeint_interface=odeint_adjoint,
 )
 hit.backward()
