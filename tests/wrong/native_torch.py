@@ -116,7 +116,7 @@ zoo.wrong(
     function(lambda x, w: x * w, lambda kept, d: (d * kept[1], 2 * d * kept[0])),
     M,
     B,
-    cause="broadcast-not-reduced",
+    cause="constant-factor",
 )
 zoo.wrong(
     "matrix transposed",

@@ -1,14 +1,16 @@
 """A cause: the named reason of a wrong gradient, and how causes are searched.
 
 One file in `causes/` is one cause: a slug, a rank (lower is asked first), and `search(evidence)`. The
-first that explains every wrong input wins; when none does, nothing is guessed.
+first that explains every wrong input wins; when none does, nothing is guessed. A name that misleads is
+worse than none: what a shrunken input suggests is said only if it holds at the failing point itself, with
+the numbers that are measured there. A cause that fails to compute costs the cause, not the verdict.
 """
 
 from __future__ import annotations
 
 import importlib
 import pkgutil
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from types import ModuleType
 
@@ -23,6 +25,7 @@ class Match:
     sentence: str
     edit: str = ""
     where: str = ""
+    small: bool = False  # seen on a smaller input than the one that failed, which is too large to tell
 
 
 @lru_cache(maxsize=1)
@@ -37,12 +40,16 @@ def causes() -> tuple[ModuleType, ...]:
     return tuple(sorted(modules, key=lambda m: (m.RANK, m.SLUG)))
 
 
-def search(evidence: Evidence) -> Match | None:
-    """Ask every cause for all wrong inputs together, then for each alone."""
-    found = ask(evidence)
+def search(evidence: Evidence, whole: Evidence | None = None) -> Match | None:
+    """Ask every cause for all wrong inputs together, then for each alone.
+
+    `whole` is the failing point where the evidence is of a smaller one.
+    """
+    found = ask(evidence, whole)
     if found is not None or len(evidence.wrong_inputs) < 2:
         return found
-    matches = [m for m in (ask(evidence.only(place)) for place in evidence.wrong_inputs) if m is not None]
+    parts = [(p, None if whole is None else whole.only(p)) for p in evidence.wrong_inputs]
+    matches = [m for m in (ask(evidence.only(p), larger) for p, larger in parts) if m is not None]
     if not matches:
         return None
     first = matches[0]
@@ -51,13 +58,37 @@ def search(evidence: Evidence) -> Match | None:
     return Match(first.slug, said, edits, ", ".join(m.where for m in matches))
 
 
-def ask(evidence: Evidence) -> Match | None:
-    """Ask every cause and give the first that fits."""
+def ask(evidence: Evidence, whole: Evidence | None = None) -> Match | None:
+    """Ask every cause and give the first that fits and is confirmed."""
     for module in causes():
-        found: Match | None = module.search(evidence)
-        if found is not None and (not getattr(module, "CONFIRM", False) or confirmed(module, evidence)):
+        found = asked(module, evidence)
+        if found is not None and getattr(module, "CONFIRM", False) and not confirmed(module, evidence):
+            continue
+        if found is not None and whole is not None:
+            found = held(module, found, whole)
+        if found is not None:
             return found
     return None
+
+
+def asked(module: ModuleType, evidence: Evidence) -> Match | None:
+    """Ask one cause."""
+    try:
+        found: Match | None = module.search(evidence)
+    except Exception:  # a user's function may fail in any way where nobody ran it before
+        return None
+    return found
+
+
+def held(module: ModuleType, found: Match, whole: Evidence) -> Match | None:
+    """Ask the same cause at the failing point: sizes and factors are those measured there.
+
+    Where the point is too large to tell, what was seen on the smaller one is said with its shapes.
+    """
+    there = asked(module, whole)
+    if there is not None:
+        return there if there.slug == found.slug else None
+    return replace(found, small=True) if whole.blind and module.SLUG != "constant-factor" else None
 
 
 def confirmed(module: ModuleType, evidence: Evidence) -> bool:
@@ -65,8 +96,7 @@ def confirmed(module: ModuleType, evidence: Evidence) -> bool:
     other = evidence.elsewhere()
     if other is None:
         return True
-    again: Match | None = module.search(other) if other.wrong_inputs else None
-    return again is not None
+    return bool(other.wrong_inputs) and asked(module, other) is not None
 
 
 def listed(names: list[str]) -> str:

@@ -8,20 +8,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
-from pullback import hosts, tree
+from pullback import configuration, hosts, tree
 from pullback.checker.budget import Budget, Spent
 from pullback.checker.capabilities import capabilities
-from pullback.checker.cause import Match, search
-from pullback.checker.evidence import Evidence
+from pullback.checker.explain import explained
 from pullback.checker.finding import Finding, Report, Verdict
 from pullback.checker.probe import probes as discovered
-from pullback.checker.reproduce import code
-from pullback.checker.second import second_subject
 from pullback.checker.settings import Settings
-from pullback.checker.shrink import shrunk
 from pullback.checker.space import roundoff
+from pullback.checker.within import within
+from pullback.domain import EXPECTED, Domain, DomainError
 from pullback.errors import DefinitionError, HostError, NoTensorError, OptionError
 from pullback.options import require_number
 from pullback.view import subject_of
@@ -38,6 +34,7 @@ def check(
     own_points: bool = True,
     xla: bool = True,
     export: bool = True,
+    domain: Any = None,
     budget: float = Settings.budget,
     **kwargs: Any,
 ) -> Report:
@@ -49,14 +46,17 @@ def check(
     Args:
         f: The callable.
         args: Its arguments; tensors and arrays among them are its inputs.
-        kwargs: Its arguments by name.
-        seed: Fixes the points and directions that are drawn.
+        kwargs: Its arguments by name. Those named below are the checker's: give a function that has one of
+            them by `functools.partial(f, seed=3)`.
+        seed: Fixes the points and directions that are drawn; else the configuration does, if there is one.
         order: The highest derivative that is tested, 1 or 2.
         rtol: Loosens what counts as equal; a rule may say it of itself.
         probes: The names of the questions to ask; all of them if not given.
         own_points: Whether to look at other points than the arguments, too.
         xla: Whether slow compilers (XLA, torch.compile) are among the capabilities.
         export: Whether the export is.
+        domain: Where the function means something: `(low, high)`, `{"x": (low, high)}`, or a function of the
+            inputs that tells whether they are inside. Nothing outside is asked of it.
         budget: The CPU seconds that it may take. What is not asked by then is said; a body that never
             returns at a point of the checker's own is left, and what was proven at the given one stays.
 
@@ -95,7 +95,7 @@ def check(
             f"{name}: no argument is a tensor or an array; there is nothing to differentiate"
         ) from None
     settings = Settings(
-        seed=secrets.randbelow(2**31) if seed is None else seed,
+        seed=chosen(seed),
         order=order,
         rtol=rtol,
         probes=None if probes is None else tuple(probes),
@@ -104,7 +104,22 @@ def check(
         export=export,
         budget=budget,
     )
-    return check_subject(subject_of(host, f, args, kwargs), settings)
+    subject = subject_of(host, f, args, kwargs)
+    if domain is not None:
+        try:
+            subject = replace(subject, domain=Domain.of(domain))
+        except DomainError as problem:
+            raise OptionError.about(
+                name, found=str(problem), expected=EXPECTED, fix="domain=(0.0, 1.0)"
+            ) from None
+    return check_subject(subject, settings)
+
+
+def chosen(seed: int | None) -> int:
+    """Give the seed: the one that was asked for, that of the configuration, or any."""
+    if seed is None:
+        seed = configuration.current().seed
+    return secrets.randbelow(2**31) if seed is None else seed
 
 
 def check_subject(
@@ -113,10 +128,15 @@ def check_subject(
     """Check a subject that a host built; `told` hears what is known after each finding."""
     budget = Budget(settings.budget)
     given = replace(given, counter=Counter(look=budget.look))
+    given = within(given)
     shipped = counted(given)
     unit = roundoff([x for x, d in zip(given.inputs, given.differentiable) if d])
     finer = given.astype("float64") if unit > 1e-12 and given.astype else None
-    subject = counted(replace(finer, counter=shipped.counter, known_as=given.known_as)) if finer else shipped
+    if finer is None:
+        subject = shipped
+    else:
+        finer = replace(finer, counter=shipped.counter, known_as=given.known_as, domain=given.domain)
+        subject = counted(within(finer))
     settings = replace(settings, shipped=unit)
     if settings.rtol is None and given.accuracy is not None:
         settings = replace(settings, rtol=given.accuracy)
@@ -186,84 +206,3 @@ def verdict_of(subject: Subject, findings: list[Finding]) -> Verdict:
     if subject.intent.kind == "differs" and "undecided" not in kinds:
         return "right"
     return "undecided"
-
-
-def explained(subject: Subject, findings: list[Finding], settings: Settings) -> list[Finding]:
-    """Give every failure its cause and its reproducer."""
-    explained = []
-    if any(f.probe == "derivative" and f.verdict == "wrong" for f in findings):
-        findings = blamed(findings)
-    first_order_fails = any(f.verdict == "wrong" and f.probe != "second_order" for f in findings)
-    for finding in findings:
-        if finding.verdict != "wrong":
-            explained.append(finding)
-            continue
-        if finding.probe == "second_order" and first_order_fails:
-            continue  # a wrong first order explains it
-        if finding.probe == "linearity" and any(
-            f.probe == "derivative" and f.verdict == "wrong" for f in findings
-        ):
-            continue
-        explained.append(with_cause(subject, finding, settings))
-    return explained
-
-
-def blamed(findings: list[Finding]) -> list[Finding]:
-    """Blame a wrong derivative on the shape that the host put right in silence, if there is one."""
-    if not any(f.mended for f in findings):
-        return findings
-    rest = [f for f in findings if f.probe != "derivative" or f.verdict != "wrong"]
-    return [replace(f, verdict="wrong") if f.mended else f for f in rest]
-
-
-def with_cause(subject: Subject, finding: Finding, settings: Settings) -> Finding:
-    """Search the cause of one failure, on the smallest input that shows it."""
-    inputs = finding.inputs or subject.inputs
-    here = subject.at(inputs)
-    if finding.cause == "upstream-nonlinear":  # of the identity it may be meant
-        meant = cause_of(here, finding, settings)
-        if meant is not None and meant.slug == "surrogate":
-            finding = replace(finding, cause=meant.slug, sentence=meant.sentence, edit=meant.edit)
-    if finding.cause is None:
-        small = shrunk(here, settings) if finding.probe == "derivative" else here
-        match = cause_of(small, finding, settings)
-        if small is not here:
-            finding = replace(finding, inputs=small.inputs, cotangents=None)
-            here = small
-        if finding.resized and (match is None or match.slug == "constant-factor"):
-            # Right at the given shape, off by a factor at another: a size is written into the rule.
-            return replace(
-                finding,
-                verdict="note",
-                sentence="a size seems to be written into the rule: it fits the given shapes only",
-            )
-        if match is not None:
-            finding = replace(
-                finding,
-                cause=match.slug,
-                sentence=f"{match.sentence}{_at(finding)}",
-                edit=match.edit,
-                where=match.where,
-            )
-        else:
-            finding = replace(finding, sentence=finding.sentence + "; no pattern found")
-    note = (
-        "" if finding.measured is None else f"measured {finding.measured:.9g}, claimed {finding.claimed:.9g}"
-    )
-    return replace(
-        finding, reproducer=code(here, here.inputs, finding.cotangents, seed=settings.seed, note=note)
-    )
-
-
-def _at(finding: Finding) -> str:
-    return "" if finding.point == "given" else f" (seen at a point of the checker's own: {finding.point})"
-
-
-def cause_of(subject: Subject, finding: Finding, settings: Settings) -> Match | None:
-    """Gather evidence and ask the causes."""
-    try:
-        if finding.probe == "second_order":
-            return search(Evidence(second_subject(subject, settings.rng(8)), settings, order=2))
-        return search(Evidence(subject, settings))
-    except (ArithmeticError, np.linalg.LinAlgError):
-        return None

@@ -1,52 +1,246 @@
-"""Code to paste that shows a failure: the input, the cotangent, measured against claimed."""
+"""Code to paste that shows a failure: it prints the gradient, then one entry of it beside its difference.
+
+The code is tried before it is printed: the checker evaluates the same arrays in the same way, and keeps the
+first that shows the failure with few numbers to read. The numbers of the report are those that it prints.
+"""
 
 from __future__ import annotations
 
+import ast
+import math
 import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pullback.dtypes import is_guest
-from pullback.view.subject import Array, Arrays, Subject
-from pullback.view.words import Shown, Words
+from pullback.checker.finding import Finding
+from pullback.checker.oracle import body_gradient
+from pullback.checker.problem import Problem
+from pullback.checker.second import second_subject
+from pullback.checker.settings import Settings
+from pullback.checker.space import Space
+from pullback.checker.written import Written, drawn, literal, made, rounded
+from pullback.dtypes import is_complex, is_guest
+from pullback.view.subject import Array, Subject
+from pullback.view.words import Shown
 
-LIMIT = 64
+ENTRIES = 16  # that are moved in search of one that shows the failure
+NUMBERS = 12  # that code to read may have
+SHOWING = ("derivative", "second_order", "linearity")
 
 
-def literal(a: Array, words: Words) -> str:
-    """Write an array as a tensor in the host's language."""
-    if a.size > LIMIT:
-        values = f"np.random.default_rng(0).normal(size={a.shape})"
-        text = words.tensor.format(values=values, dtype=a.dtype.name)
-        return f"{text}  # any such array"
-    plain = a.astype(np.float64) if is_guest(a.dtype) else a
-    written = np.array2string(
-        plain, separator=", ", threshold=LIMIT + 1, floatmode="unique", max_line_width=10_000
+@dataclass(frozen=True)
+class Entry:
+    """Hold one entry that shows the failure: the input, its index, the step, and the two numbers."""
+
+    place: int
+    index: tuple[int, ...]
+    imaginary: bool
+    step: float
+    digits: int
+    measured: float
+    claimed: float
+
+
+def reproduced(here: Subject, small: Subject, finding: Finding, settings: Settings) -> Finding:
+    """Write the code of a finding, and give the finding the numbers that the code prints."""
+    best: tuple[str, Entry] | None = None
+    if finding.probe in SHOWING and not any(is_guest(x.dtype) for x in here.inputs):
+        for inputs, cotangents in candidates(here, small, finding):
+            entry = shown_entry(here, inputs, cotangents, finding, settings)
+            if entry is None:
+                continue
+            text = code(here, inputs, cotangents, entry, seed=settings.seed, second=_second(finding))
+            if best is None or numbers(text) < numbers(best[0]):
+                best = text, entry
+            if numbers(text) <= NUMBERS:
+                break
+    if best is not None:
+        text, entry = best
+        return replace(finding, reproducer=text, measured=entry.measured, claimed=entry.claimed)
+    given = finding.cotangents if small is here else None
+    texts = None if given is None else [literal(c) for c in given]
+    text = code(small, [literal(x) for x in small.inputs], texts, None, seed=settings.seed)
+    if finding.measured is not None:
+        text += f"\n# measured {finding.measured:.9g}, claimed {finding.claimed:.9g} along a direction"
+    return replace(finding, reproducer=text)
+
+
+def candidates(
+    here: Subject, small: Subject, finding: Finding
+) -> Iterator[tuple[list[Written], list[Written] | None]]:
+    """Give inputs and cotangents to try, those that are read most easily first; None stands for ones."""
+    points = []
+    for subject in (here, small) if small is not here else (here,):
+        exact = [[rounded(x) for x in subject.inputs], [literal(x) for x in subject.inputs]]
+        few = sum(x.size for x in subject.inputs) <= NUMBERS
+        like = [[literal(x) if x.size < 4 else made(x) for x in subject.inputs]]
+        points += [*exact, *like] if few else [*like, *exact]
+    for inputs in points:
+        yield inputs, None
+        try:
+            outputs = here.forward(tuple(w.array for w in inputs))
+        except Exception:  # outside the domain
+            continue
+        yield inputs, [drawn(y) for y in outputs]
+    if finding.cotangents is not None:
+        yield [literal(x) for x in here.inputs], [literal(c) for c in finding.cotangents]
+
+
+def _second(finding: Finding) -> bool:
+    return finding.probe == "second_order"
+
+
+def shown_entry(
+    subject: Subject,
+    inputs: list[Written],
+    cotangents: list[Written] | None,
+    finding: Finding,
+    settings: Settings,
+) -> Entry | None:
+    """Find an entry whose difference is not what is claimed, or give None."""
+    arrays = tuple(w.array for w in inputs)
+    try:
+        outputs = subject.oracle_forward(arrays)
+        v = tuple(np.ones_like(y) for y in outputs)
+        if cotangents is not None:
+            v = tuple(w.array for w in cotangents)
+            if [c.shape for c in v] != [y.shape for y in outputs]:
+                return None
+        here = subject.at(arrays)
+        if _second(finding):
+            here = second_subject(here, settings.rng(8), v)
+            v = tuple(np.ones_like(y) for y in here.forward(here.inputs))
+        problem = Problem.of(here)
+        packed = problem.codomain.pack(v)
+        claim = problem.gradient(packed)
+    except Exception:  # outside the domain, or of another shape
+        return None
+    count = Space.of([arrays[k] for k, d in enumerate(subject.differentiable) if d]).size
+    plain = body_gradient(here, problem, packed)
+    order = np.arange(count)
+    if plain is not None and np.isfinite(plain).all():
+        order = np.argsort(-np.abs(np.nan_to_num(claim, nan=1e300) - plain)[:count], kind="stable")
+    elif count > ENTRIES:
+        order = settings.rng(24).permutation(count)
+    found = [_entry(problem, packed, claim, int(i)) for i in order[:ENTRIES]]
+    telling = [e for e in found if e is not None]
+    return max(telling, key=lambda e: _gap(e) / max(abs(e.measured), abs(e.claimed), 1e-300), default=None)
+
+
+def _gap(entry: Entry) -> float:
+    return abs(entry.measured - entry.claimed) if math.isfinite(entry.claimed) else math.inf
+
+
+def _entry(problem: Problem, v: Array, claim: Array, i: int) -> Entry | None:
+    if problem.still()[i]:
+        return None
+    size = max(abs(problem.x[i]), 1e-2)
+    h = 10.0 ** round(math.log10(problem.unit ** (1 / 3) * size))
+    e = np.zeros_like(problem.x)
+    e[i] = h
+    (_, ahead), (_, behind) = problem.evaluate(problem.x + e), problem.evaluate(problem.x - e)
+    with np.errstate(invalid="ignore", over="ignore"):
+        measured, claimed = float(v @ (ahead - behind)) / (2 * h), float(claim[i])
+    if not math.isfinite(measured):
+        return None
+    noise = 8 * problem.unit * float(np.abs(v) @ np.abs(problem.y)) / h
+    scale = max(abs(measured), abs(claimed) if math.isfinite(claimed) else 0.0)
+    gap = abs(measured - claimed)
+    if math.isfinite(claimed) and gap <= max(noise, 20 * problem.unit ** (2 / 3) * scale):
+        return None
+    digits = 6 - math.floor(math.log10(scale or 1.0))
+    if math.isfinite(gap):
+        digits = max(digits, 2 - math.floor(math.log10(gap)))
+    k, index = problem.domain.where(i)
+    complex_entry = is_complex(problem.domain.dtypes[k])
+    odd = bool(complex_entry and (i - problem.domain.part(k).start) % 2)
+    return Entry(
+        problem.chosen[k], index, odd, h, digits, round(measured, digits) + 0.0, round(claimed, digits) + 0.0
     )
-    values = re.sub(r"\b(nan|inf)\b", r"np.\1", " ".join(written.split()))
-    return words.tensor.format(values=values, dtype=a.dtype.name)
 
 
-def code(subject: Subject, inputs: Arrays, cotangents: Arrays | None, *, seed: int, note: str = "") -> str:
-    """Write a few lines of Python that show the claimed gradient at a point."""
+def numbers(text: str) -> int:
+    """Count the numbers that somebody who reads the code has to read."""
+    return sum(
+        isinstance(node, ast.Constant) and type(node.value) in (int, float, complex)
+        for node in ast.walk(ast.parse(text))
+    )
+
+
+def code(
+    subject: Subject,
+    inputs: list[Written],
+    cotangents: list[Written] | None,
+    entry: Entry | None,
+    *,
+    seed: int,
+    second: bool = False,
+) -> str:
+    """Write the lines: imports, inputs, the gradient, and the entry that shows the failure."""
     words = subject.words
     names = [f"x{k}" for k in range(len(inputs))]
-    dtypes = frozenset(a.dtype.name for a in inputs)
-    lines = ["import numpy as np", *words.head(dtypes), ""]
-    for name, array, label in zip(names, inputs, subject.names):
-        text = literal(array, words)
-        lines.append(f"{name} = {text}" + ("" if "#" in text else f"  # {label}"))
+    dtypes = frozenset(w.array.dtype.name for w in inputs)
+    lines = ["import numpy as np", *words.head(dtypes)]
+    lines += [subject.origin] if subject.origin else []
+    lines.append("")
+    for name, w, label in zip(names, inputs, subject.names):
+        lines.append(f"{name} = {words.tensor.format(values=w.text, dtype=w.array.dtype.name)}  # {label}")
     count = len(names) - len(subject.parameters)
+    upstream = None
+    if cotangents is not None:
+        upstream = [words.tensor.format(values=w.text, dtype=w.array.dtype.name) for w in cotangents]
     shown = Shown(
         call=subject.written(names[:count]),
+        names=names,
         inputs=names[:count],
         moving=[n for n, d in zip(names, subject.differentiable) if d],
         parameters=list(zip(subject.parameters, names[count:])),
-        cotangents=None if cotangents is None else [literal(c, words).split("  #")[0] for c in cotangents],
+        cotangents=upstream,
         dtypes=dtypes,
     )
-    lines += words.example(shown)
-    if note:
-        lines.append(f"# {note}")
+    lines += words.example(shown, second=second)
+    if entry is not None:
+        lines += compared(shown, entry, inputs, words.tensor, words.numpy, second=second)
     lines.append(f"# seed {seed}")
     return "\n".join(lines)
+
+
+def compared(
+    shown: Shown, entry: Entry, inputs: list[Written], tensor: str, numpy: str, *, second: bool
+) -> list[str]:
+    """Write the difference of one entry beside what is claimed of it."""
+    name = shown.names[entry.place]
+    dtype = inputs[entry.place].array.dtype.name
+    arguments = ", ".join(shown.names)
+    moved = [re.sub(rf"\b{name}\b", f"{name} {sign} step", arguments) for sign in "+-"]
+    what = "gradient" if second else "outputs"
+    ends = f"zip({what}({moved[0]}), {what}({moved[1]}))"
+    a, b = numpy.format(t="a"), numpy.format(t="b")
+    change = f"{a} - {b}"
+    loop, each = f"a, b in {ends}", f"np.sum({change})"
+    if not second and shown.cotangents is not None:
+        loop, each = f"c, (a, b) in zip(v, {ends})", f"np.vdot({numpy.format(t='c')}, {change})"
+    position = shown.moving.index(name)
+    at = ", ".join(map(str, entry.index))
+    claimed = f"{numpy.format(t=f'g[{position}]')}[at]"
+    part = "imag" if entry.imaginary else "real"
+    where = f"{name}[{at}]" if entry.index else name
+    return [
+        f"h, at = {entry.step!r}, {at if len(entry.index) == 1 else f'({at})'}",
+        f"step = np.zeros({name}.shape, {dtype!r})",
+        "step[at] = h" + (" * 1j" if entry.imaginary else ""),
+        f"step = {tensor.format(values='step', dtype=dtype)}",
+        f"measured = sum({each}.real for {loop}) / (h + h)",
+        f"claimed = {claimed}.{part}",
+        f'print(f"{where}: measured {{measured:.{_shown(entry, entry.measured)}g}}, '
+        f'claimed {{claimed:.{_shown(entry, entry.claimed)}g}}")',
+    ]
+
+
+def _shown(entry: Entry, value: float) -> int:
+    """Give the significant digits that show a value to the digits of its entry."""
+    if not math.isfinite(value) or value == 0:
+        return 6
+    return max(1, entry.digits + 1 + math.floor(math.log10(abs(value))))

@@ -8,12 +8,13 @@ from __future__ import annotations
 import numpy as np
 
 from pullback.checker.draw import cotangents
+from pullback.domain import EVERY
 from pullback.view.subject import Array, Arrays, Cotangents, Subject
 
 
-def second_subject(subject: Subject, rng: np.random.Generator) -> Subject:
-    """Lift a subject by one order; the cotangent becomes an input."""
-    given = cotangents(subject, rng)
+def second_subject(subject: Subject, rng: np.random.Generator, given: Arrays | None = None) -> Subject:
+    """Lift a subject by one order; the cotangent, drawn if none is given, becomes an input."""
+    given = cotangents(subject, rng) if given is None else given
     count = len(subject.inputs)
     outer = subject.second
     assert outer is not None
@@ -38,7 +39,13 @@ def second_subject(subject: Subject, rng: np.random.Generator) -> Subject:
         rest = [np.zeros_like(x) if g is None else g for g, x in zip(by_cotangent, inputs[count:])]
         return (*first, *rest)
 
+    def is_inside(inputs: Arrays) -> bool:
+        return subject.inside is None or subject.inside(inputs[:count])
+
+    limits = None if subject.limits is None else (*subject.limits, *([EVERY] * len(given)))
     return Subject(
+        limits=limits,
+        inside=None if subject.inside is None else is_inside,
         name=f"gradient of {subject.name}",
         inputs=(*subject.inputs, *given),
         names=(*subject.names, *(f"cotangent {k}" for k in range(len(given)))),
@@ -46,6 +53,7 @@ def second_subject(subject: Subject, rng: np.random.Generator) -> Subject:
         forward=forward,
         pullback=pullback,
         is_rule=subject.is_rule,
+        explicit=subject.explicit,
         words=subject.words,
     )
 

@@ -25,6 +25,7 @@ from pullback.hosts.operation import Tensor
 from pullback.rule import Rule, source_of, written
 from pullback.view import rules
 from pullback.view.arguments import EVERYTHING, Arguments, Asked, is_array
+from pullback.view.definition import importing
 from pullback.view.export import survives_export
 from pullback.view.framework import Framework, Function, Run, Vjp
 from pullback.view.rules import How
@@ -305,6 +306,7 @@ class Adapter(Framework):
             exports=functools.partial(survives_export, self),
             by_steps=self.by_steps,
             opaque=self.opaque,
+            explicit=functools.partial(rules.says_second, self),
             astype=self.astype,
             intent=intent,
             accuracy=self.rule.accuracy if self.rule is not None else None,
@@ -320,6 +322,7 @@ class Adapter(Framework):
             words=self.words,
             mends_shapes=self.mends_shapes,
             parameters=tuple(self.written_parameters()),
+            origin=importing(self.function, self.written_name()),
             call=functools.partial(self.arguments.written, self.written_name()),
         )
 

@@ -10,6 +10,7 @@ import functools
 import inspect
 import os
 import re
+import sys
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -200,3 +201,16 @@ def module_name(path: str) -> str:
         folder, package = os.path.split(folder)
         parts.insert(0, package)
     return ".".join(parts)
+
+
+def importing(function: Any, spelled: str) -> str:
+    """Give the line that imports what code spells so, or nothing where no line does."""
+    name, *rest = spelled.split(".")
+    user = inner(getattr(function, "__self__", function))
+    module = sys.modules.get(str(getattr(user, "__module__", "") or ""))
+    held = functools.reduce(lambda part, step: getattr(part, step, None), rest, getattr(module, name, None))
+    if module is None or (held is not function and (not rest or held != function)):
+        return ""
+    file = str(getattr(module, "__file__", "") or "")
+    where = os.path.splitext(os.path.basename(file))[0] if module.__name__ == "__main__" else module.__name__
+    return f"from {where} import {name}" if where.replace(".", "_").isidentifier() else ""

@@ -99,6 +99,22 @@ def by_hand(adapter: Adapter) -> Pullback | None:
     return pullback
 
 
+def says_second(adapter: Adapter) -> bool:
+    """Tell whether the rule says its own second order: `grad` returns `dx, gradgrad`."""
+    rule = adapter.rule
+    if rule is None or rule.bare or adapter.parameters or not _fits(rule, adapter):
+        return False
+    try:
+        with adapter.surroundings():
+            args, kwargs = adapter.arguments.filled(adapter.constants(adapter.inputs))
+            made, tensors = plan(rule, tuple(args), kwargs)
+            values, pull = Application(made).forward(tensors)
+            given = [value if made.host.differentiable(value) else None for value in values]
+            return pull(given).second is not None
+    except Exception:  # a rule that fails says nothing
+        return False
+
+
 def _pulled(made: Plan, tensors: list[Tensor], cotangents: Sequence[Tensor]) -> list[Any]:
     """Run a rule and its `grad`, and give what that returned for each tensor, as it is."""
     values, pull = Application(made).forward(tensors)

@@ -70,11 +70,13 @@ class Subject:
     by_steps: Callable[[], contextlib.AbstractContextManager[None]] = contextlib.nullcontext
     # Tells whether the gradient runs through code that the host cannot see into.
     opaque: Callable[[], bool] | None = None
+    explicit: Callable[[], bool] | None = None  # tells whether the rule says its own second order
     astype: Callable[[str], Subject | None] | None = None
     intent: Intent = EXACT
     order: int | None = None
     domain: Domain | None = None  # where the function means something
     limits: Limits | None = None  # … as bounds of every input, once the check has begun
+    inside: Callable[[Arrays], bool] | None = None  # … and the question itself
     declared: str = ""  # where the intent was declared, if it was not the rule itself that states it
     known_as: KnownAs = field(default_factory=KnownAs)
     accuracy: float | None = None  # that the gradient claims to have; None: all digits
@@ -86,6 +88,7 @@ class Subject:
     mends_shapes: bool = False  # the host puts a cotangent of a wrong shape right in silence
     captured: tuple[str, ...] = ()
     source: str = ""
+    origin: str = ""  # the line that imports it, where it can be imported
     words: Words = field(default_factory=Words)
     # The inputs that belong to the callable itself (weights): the last ones, as the host names them.
     parameters: tuple[str, ...] = ()

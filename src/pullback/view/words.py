@@ -14,6 +14,7 @@ class Shown(NamedTuple):
     """Hold what code to paste shows: the call, the names of its inputs and outputs, and cotangents."""
 
     call: str
+    names: Sequence[str]  # of all inputs, parameters last
     inputs: Sequence[str]  # names, in the order of the call
     moving: Sequence[str]  # those that a gradient can flow to
     parameters: Sequence[tuple[str, str]]  # of the callable itself: what the host calls them, and their names
@@ -37,6 +38,7 @@ class Words:
     mends: str = "it is put right in silence"  # a cotangent of a wrong shape, where the host does that
     imports: tuple[str, ...] = ()
     tensor: str = "np.array({values}, dtype={dtype!r})"
+    numpy: str = "np.asarray({t})"
 
     def head(self, dtypes: frozenset[str]) -> list[str]:
         """Write the lines that come before the inputs."""
@@ -50,6 +52,14 @@ class Words:
         pairs = ", ".join(f"({place}, {name})" for place, name in shown.parameters)
         return [f"with keras.StatelessScope(state_mapping=[{pairs}]):"]
 
-    def example(self, shown: Shown) -> list[str]:
-        """Write the lines that print the claimed gradient."""
+    def example(self, shown: Shown, *, second: bool = False) -> list[str]:
+        """Write `outputs` and `gradient` as functions of the inputs, and print the gradient `g`.
+
+        With `second`, `g` is the gradient of the sum of all entries of `gradient`.
+        """
         return [f"print({shown.call})"]
+
+    @staticmethod
+    def upstream(shown: Shown) -> list[str]:
+        """Write the cotangents, where they are not ones."""
+        return [] if shown.cotangents is None else [f"v = [{', '.join(shown.cotangents)}]"]

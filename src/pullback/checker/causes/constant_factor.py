@@ -9,7 +9,10 @@ from fractions import Fraction
 import numpy as np
 
 from pullback.checker.cause import Match, listed
+from pullback.checker.directions import relative
+from pullback.checker.equation import equation, noise_of
 from pullback.checker.evidence import Evidence
+from pullback.checker.steps import Line
 
 SLUG = "constant-factor"
 RANK = 50
@@ -72,9 +75,32 @@ def named(evidence: Evidence, r: float) -> str:
     return f"{r:.6g}"
 
 
+def projected(evidence: Evidence, place: int) -> float | None:
+    """Measure the factor of one input along two directions, where there is no whole truth."""
+    problem, rng = evidence.problem, evidence.settings.rng(22)
+    own = np.zeros(problem.x.size)
+    own[problem.domain.part(place)] = 1.0
+    ratios = []
+    for v, g in zip(evidence.vs[:2], evidence.claimed[:2]):
+        line = Line(problem.evaluate, problem.x, own * relative(rng, problem.x))
+        line.seen[0.0] = (problem.x, problem.y)
+        noise = noise_of(problem, v, g, rng, [])
+        found = equation(problem, line, v, g, noise=noise, target=1e-9)
+        if not np.isfinite(found.error) or 1e5 * found.error > abs(found.measured):
+            return None
+        ratios.append(found.claimed / found.measured)
+    return ratios[0] if abs(ratios[0] - ratios[1]) <= 1e-4 * abs(ratios[0]) else None
+
+
 def search(evidence: Evidence) -> Match | None:
     """Fit one factor per wrong input."""
-    if evidence.true is None or not evidence.wrong_inputs:
+    if evidence.true is None:
+        found = {p: projected(evidence, p) for p in range(evidence.count)}
+        off = {p: r for p, r in found.items() if r is None or abs(r - 1) > 1e-4}
+        if not off or any(r is None or abs(r + 1) < 1e-4 or abs(r) < 1e-9 for r in off.values()):
+            return None
+        return said_of(evidence, list(off), [r for r in off.values() if r is not None])
+    if not evidence.wrong_inputs:
         return None
     ratios = [ratio_of(evidence, p) for p in evidence.wrong_inputs]
     # A ratio that rounding explains (float32 inside float64) is a matter of precision, not of a factor.
@@ -90,8 +116,13 @@ def search(evidence: Evidence) -> Match | None:
             return None
     elif sum(evidence.part(evidence.claimed[0], p).size for p in evidence.wrong_inputs) < 3:
         return None
-    names = [evidence.name(p) for p in evidence.wrong_inputs]
-    said = [named(evidence, r) for r in ratios if r is not None]
+    return said_of(evidence, evidence.wrong_inputs, [r for r in ratios if r is not None])
+
+
+def said_of(evidence: Evidence, places: list[int], ratios: list[float]) -> Match:
+    """Put the factors into words."""
+    names = [evidence.name(p) for p in places]
+    said = [named(evidence, r) for r in ratios]
     how = said[0] if len(set(said)) == 1 else ", ".join(said)
     return Match(
         SLUG,

@@ -114,6 +114,9 @@ def search(evidence: Evidence) -> Match | None:
     wrong = evidence.wrong_inputs
     if evidence.true is None or not wrong:
         return None
+    # Where the derivative is zero the missing term would be the whole gradient, taken away.
+    if any(not evidence.part(t, p).any() for p in wrong for t in evidence.true):
+        return None
     names = listed([evidence.name(p) for p in wrong])
     for p in wrong:
         shapes = evidence.problem.codomain.shapes

@@ -152,7 +152,7 @@ def described(name: str, found: tuple[str, float, float]) -> str:
     """Write a region as an inequality."""
     kind, low, high = found
     if kind == "=":
-        return f"{name} = {low:g}"
+        return f"{name} = {low + 0.0:g}"
     if np.isinf(low):
         return f"{name} < {high:g}"
     if np.isinf(high):
@@ -223,8 +223,8 @@ def _region(evidence: Evidence, others: list[Evidence], p: int, right_elsewhere:
     kept = [(name, found) for name, found in fits if found is not None]
     if not kept:
         return None
-    # A single bound is a better reason than an interval.
-    return described(*min(kept, key=lambda fit: np.isfinite(fit[1][1:]).sum() if fit[1][0] == "in" else 0))
+    # A single bound is a better reason than an interval, and a value of an input than one of an output.
+    return described(*min(kept, key=lambda fit: ("output" in fit[0], np.isfinite(fit[1][1:]).sum())))
 
 
 def _features(evidence: Evidence, others: list[Evidence], p: int) -> list[tuple[str, Array]]:

@@ -11,6 +11,7 @@ from pullback.checker.budget import SHARE, Budget
 from pullback.checker.equation import Outcome
 from pullback.checker.examine import examine, excuse, one_triangle
 from pullback.checker.finding import Finding
+from pullback.checker.needless import needless
 from pullback.checker.oracle import AUTODIFF, FLOAT64, SHIPPED
 from pullback.checker.points import Point, own_points
 from pullback.checker.probe import probe
@@ -38,6 +39,7 @@ def question(subject: Subject, settings: Settings) -> Iterator[Finding]:
         yield Finding(
             "derivative", "note", f"the gradient is {subject.intent}: not compared with the derivative"
         )
+        yield from needless(subject, settings)
         return
     if not any(subject.differentiable):
         yield Finding(

@@ -25,15 +25,16 @@ class JaxWords(Words):
     batching: str = "vmap"
     imports: tuple[str, ...] = ("import jax", "import jax.numpy as jnp")
     tensor: str = "jnp.array({values}, dtype={dtype!r})"
+    numpy: str = "np.asarray({t})"
 
     def head(self, dtypes: frozenset[str]) -> list[str]:
         """Switch 64 bits on where an input has them."""
         wide = ['jax.config.update("jax_enable_x64", True)'] if dtypes & LONG else []
         return [*self.imports, *wide]
 
-    def example(self, shown: Shown) -> list[str]:
+    def example(self, shown: Shown, *, second: bool = False) -> list[str]:
         """Write a vjp; JAX's complex cotangents are the conjugates of the checker's."""
-        moving = ", ".join(shown.moving)
+        moving, names = ", ".join(shown.moving), ", ".join(shown.names)
         call, lines = shown.call, []
         scope = [f"    {line}" for line in self.scope(shown)]
         if shown.parameters and not scope:
@@ -41,18 +42,26 @@ class JaxWords(Words):
             lines = [f"    leaves, structure = jax.tree.flatten({function})"]
             lines += [f"    leaves[{place}] = {name}" for place, name in shown.parameters]
             call = f"jax.tree.unflatten(structure, leaves)({rest}"
-        cotangents = shown.cotangents
-        upstream = (
-            "[jnp.ones_like(o) for o in y]"
-            if cotangents is None
-            else f"[{', '.join(f'{c}.conj()' if 'complex' in c else c for c in cotangents)}]"
-        )
-        conjugated = any("complex" in dtype for dtype in shown.dtypes)
+        conj = ".conj()" if any("complex" in dtype for dtype in shown.dtypes) else ""
+        given = "[jnp.ones_like(o) for o in y]" if shown.cotangents is None else "v"
+        if shown.cotangents is not None and any("complex" in c for c in (*shown.cotangents, conj)):
+            given = "[c.conj() for c in v]"
+        last = f"g = gradient({names})"
+        if second:
+            total = f"sum(t.sum().real for t in gradient({names}))"
+            places = "".join(f"{k}, " for k in range(len(shown.moving)))
+            last = f"g = jax.grad(lambda {moving}: {total}, ({places}))({moving})"
+            last = f"g = [t.conj() for t in {last[4:]}]" if conj else last
         return [
-            f"def outputs({moving}):",
+            *self.upstream(shown),
+            f"def outputs({names}):",
             *lines,
             *scope,
-            f"    {'    ' if scope else ''}return jax.tree.leaves({call})",
-            f"y, pull = jax.vjp(outputs, {moving})",
-            f"print([g.conj() for g in pull({upstream})])" if conjugated else f"print(pull({upstream}))",
+            f"    {'    ' if scope else ''}y = jax.tree.leaves({call})",
+            "    return [o for o in y if jnp.issubdtype(o.dtype, jnp.inexact)]",
+            f"def gradient({names}):",
+            f"    y, pull = jax.vjp(lambda {moving}: outputs({names}), {moving})",
+            f"    return [t{conj} for t in pull({given})]",
+            last,
+            "print(g)",
         ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from pullback.view.words import Shown, Words
@@ -23,17 +24,38 @@ class TensorFlowWords(Words):
     frozen: str = "look for Python values, NumPy or `.numpy()` in the body: they are frozen at tracing"
     imports: tuple[str, ...] = ("import tensorflow as tf",)
     tensor: str = "tf.constant({values}, dtype={dtype!r})"
+    numpy: str = "tf.convert_to_tensor({t}).numpy()"
 
-    def example(self, shown: Shown) -> list[str]:
-        """Write a tape."""
+    def example(self, shown: Shown, *, second: bool = False) -> list[str]:
+        """Write a tape, or two."""
         weights = [place for place, _ in shown.parameters]
-        moving = [*(n for n in shown.moving if n in shown.inputs), *(f"{w}.value" for w in weights)]
-        upstream = "" if shown.cotangents is None else f", output_gradients=[{', '.join(shown.cotangents)}]"
         watched = ", ".join(n for n in shown.moving if n in shown.inputs)
-        return [
-            *(f"{w}.assign({name})" for w, (_, name) in zip(weights, shown.parameters)),
-            "with tf.GradientTape() as tape:",
-            f"    tape.watch([{watched}])",
-            f"    y = {shown.call}",
-            f"print(tape.gradient(tf.nest.flatten(y), [{', '.join(moving)}]{upstream}))",
+        moving = ", ".join(
+            [*(n for n in shown.moving if n in shown.inputs), *(f"{w}.value" for w in weights)]
+        )
+        names = ", ".join(shown.names)
+        given = "" if shown.cotangents is None else ", output_gradients=v"
+        floating = "o.dtype.is_floating or o.dtype.is_complex"
+        last = ["g = gradient(NAMES)", "print(g)"]
+        if second:
+            last = [
+                "with tf.GradientTape() as outer:",
+                "    outer.watch([WATCHED])",
+                "    total = [t for t in gradient(NAMES) if t is not None]",
+                "g = outer.gradient(total, [MOVING])",
+                "print(g)",
+            ]
+        lines = [
+            *self.upstream(shown),
+            "def outputs(NAMES):",
+            *(f"    {w}.assign({name})" for w, (_, name) in zip(weights, shown.parameters)),
+            f"    return [o for o in tf.nest.flatten({shown.call}) if {floating}]",
+            "def gradient(NAMES):",
+            "    with tf.GradientTape() as tape:",
+            "        tape.watch([WATCHED])",
+            "        y = outputs(NAMES)",
+            f"    return tape.gradient(y, [MOVING]{given})",
+            *last,
         ]
+        said = {"NAMES": names, "WATCHED": watched, "MOVING": moving}
+        return [re.sub("NAMES|WATCHED|MOVING", lambda m: said[m[0]], line) for line in lines]

@@ -23,26 +23,37 @@ class TorchWords(Words):
     mends: str = "PyTorch sums it in silence"
     imports: tuple[str, ...] = ("import torch",)
     tensor: str = "torch.tensor({values}, dtype=torch.{dtype})"
+    numpy: str = "{t}.detach().numpy()"
 
-    def example(self, shown: Shown) -> list[str]:
-        """Write a call of `torch.autograd.grad`."""
-        moving = ", ".join(shown.moving)
+    def example(self, shown: Shown, *, second: bool = False) -> list[str]:
+        """Write a call of `torch.autograd.grad`, or two."""
+        moving, names = ", ".join(shown.moving), ", ".join(shown.names)
         call = shown.call
         scope = self.scope(shown)
         if shown.parameters and not scope:
             function, _, rest = call.partition("(")
             weights = ", ".join(f"{place!r}: {name}" for place, name in shown.parameters)
             call = f"torch.func.functional_call({function}, {{{weights}}}, ({rest[:-1]},))"
-        upstream = (
-            "[torch.ones_like(o) for o in outputs]"
-            if shown.cotangents is None
-            else f"[{', '.join(shown.cotangents)}]"
-        )
+        given = "[torch.ones_like(o) for o in y]" if shown.cotangents is None else "v"
+        kept = ", create_graph=True" if second else ""
+        last = [f"g = gradient({names})", "print(g)"]
+        if second:
+            last = [
+                f"total = sum(t.sum().real for t in gradient({names}) if t is not None)",
+                f"g = torch.autograd.grad(total, [{moving}], allow_unused=True)",
+                "print(g)",
+            ]
         return [
             f"for x in [{moving}]:",
             "    x.requires_grad_()",
-            *scope,
-            f"{'    ' if scope else ''}y = {call}",
-            "outputs = [o for o in torch.utils._pytree.tree_leaves(y) if o.requires_grad]",
-            f"print(torch.autograd.grad(outputs, [{moving}], {upstream}, allow_unused=True))",
+            *self.upstream(shown),
+            f"def outputs({names}):",
+            *(f"    {line}" for line in scope),
+            f"    {'    ' if scope else ''}y = torch.utils._pytree.tree_leaves({call})",
+            "    return [o for o in y if o.is_floating_point() or o.is_complex()]",
+            f"def gradient({names}):",
+            f"    y = outputs({names})",
+            f"    y, c = zip(*((o, c) for o, c in zip(y, {given}) if o.requires_grad))",
+            f"    return torch.autograd.grad(y, [{moving}], c, allow_unused=True{kept})",
+            *last,
         ]
