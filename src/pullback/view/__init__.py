@@ -37,7 +37,7 @@ def subject_of(
     if not framework or find_spec(f"pullback.view.{framework}") is None:
         raise host.refused("check")
     adapter = import_module(f"pullback.view.{framework}.adapter").ADAPTER
-    adapted = adapter(function, tuple(args), dict(kwargs), None, None, asked)
+    adapted = adapter(function, tuple(args), dict(kwargs), asked=asked)
     adapted.said = said_of_adapted(adapted) if said is None else said
     subject: Subject = replace(adapted.subject(), known_as=known_as(adapted))
     return subject
