@@ -182,6 +182,7 @@ def global_names(code: CodeType) -> tuple[str, ...]:
     return tuple(sorted(names))
 
 
+@functools.lru_cache(maxsize=4096)
 def names_in(code: CodeType) -> frozenset[str]:
     """Name the attributes and globals that a function and the functions inside it look up."""
     inside = [constant for constant in code.co_consts if isinstance(constant, CodeType)]

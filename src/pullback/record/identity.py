@@ -185,11 +185,15 @@ def _called(value: Any) -> str:
 
 def _code(code: CodeType) -> Any:
     """Name code by where it stands and by what it does."""
+    return _named(code, code.co_filename)  # code of two files may be equal
+
+
+@functools.lru_cache(maxsize=4096)
+def _named(code: CodeType, file: str) -> Any:
     constants = [
         _code(c) if isinstance(c, CodeType) else sorted(map(repr, c)) if isinstance(c, frozenset) else repr(c)
         for c in code.co_consts
     ]
     names = (code.co_names, code.co_varnames, code.co_freevars)
     digest = hashlib.blake2b(repr((code.co_code, constants, names)).encode(), digest_size=12).hexdigest()
-    file = GENERATED if GENERATED in code.co_filename else code.co_filename
-    return file, code.co_firstlineno, code.co_name, digest
+    return GENERATED if GENERATED in file else file, code.co_firstlineno, code.co_name, digest

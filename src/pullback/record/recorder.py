@@ -54,7 +54,7 @@ class Recorder:
         self.more: dict[tuple[str, int, str], set[str]] = {}  # by line, the rules beyond those told apart
         self.own: dict[str, set[str]] = {}  # by package, the rules of a framework's own
         self._known: Known[Identity | None] = Known()
-        self._made: dict[tuple[str, int, str], list[Definition]] = {}
+        self._made: dict[tuple[str, int, str], dict[str, Definition]] = {}  # the last by no key
         self._lock = threading.RLock()
 
     def made(self, who: Callable[[], Definition]) -> None:
@@ -65,10 +65,10 @@ class Recorder:
             known = who()
             if self._wanted(known):
                 with self._lock:
-                    made = self._made.setdefault((*known.place, known.name), [])
-                    if len(made) > 1 and len({identity_of(other).key for other in made}) < len(made):
-                        made.pop()
-                    made[VARIANTS:] = [known]
+                    made = self._made.setdefault((*known.place, known.name), {})
+                    self._settle(made)
+                    if len(made) <= VARIANTS:
+                        made[""] = known
         except Exception as error:  # no mistake of the recorder may reach the program
             self.errors.append(error)
 
@@ -92,12 +92,19 @@ class Recorder:
     def defined(self) -> dict[Place, Recorded]:
         """List the rules that were made or called, as they are now."""
         rules = list(self.rules.values())
-        for known in (known for made in self._made.values() for known in made):
+        for known in (known for made in self._made.values() for known in made.values()):
             if known.gives:
                 found = identity_of(known)
                 if found.key not in self.rules:
                     rules.append(Recorded.of(known, found.key, found.facts))
         return {rule.place: rule for rule in rules}
+
+    @staticmethod
+    def _settle(made: dict[str, Definition]) -> None:
+        """Name the last rule of a line by its key, if its gradient is there by now."""
+        last = made.pop("", None)
+        if last is not None:
+            made.setdefault(identity_of(last).key if last.gives else str(id(last)), last)
 
     def _identity(self, known: Definition) -> Identity | None:
         """Say who a rule is; nobody, if it is not to be checked."""

@@ -72,6 +72,10 @@ class CustomRule(Native):
         held = {name: part for name, part in gradients.items() if part is not None}
         return {"function": self.body, **held, "nondiff": tuple(self.nondiff)}
 
+    @property
+    def gives(self) -> bool:
+        return len(self.parts()) > 2  # beside the function and its statics
+
     @functools.cached_property
     def given(self) -> list[Any]:
         """List the functions that somebody gave: the function, and its gradient."""
