@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -141,7 +141,8 @@ def check_subject(
     settings = replace(settings, shipped=unit)
     if settings.rtol is None and given.accuracy is not None:
         settings = replace(settings, rtol=given.accuracy)
-    shipped.forward(shipped.inputs)  # what the function itself raises at its example is raised
+    with contextlib.suppress(Spent), budget.watching():
+        shipped.forward(shipped.inputs)  # what the function itself raises at its example is raised
     findings: list[Finding] = []
     left = ""  # the question that the budget did not suffice for
     for name, probe in discovered().items():
@@ -152,9 +153,8 @@ def check_subject(
             continue
         try:
             with budget.watching():
-                for finding in answered(
-                    name, probe, shipped if probe.in_shipped_dtype else subject, settings
-                ):
+                seen = shipped if probe.in_shipped_dtype else subject
+                for finding in answered(name, probe, seen, settings):
                     findings.append(finding)
                     told(reported(given, findings, {}, settings))
         except Spent:
@@ -201,13 +201,13 @@ def reported(given: Subject, findings: list[Finding], table: dict[str, str], set
     )
 
 
-def answered(name: str, probe: Probe, subject: Subject, settings: Settings) -> list[Finding]:
+def answered(name: str, probe: Probe, subject: Subject, settings: Settings) -> Iterator[Finding]:
     """Ask one probe; one that fails costs its answer, and says so."""
     try:
-        return probe.ask(subject, settings)
+        yield from probe.ask(subject, settings)
     except Exception as error:  # a function may fail in any way it likes, at any point, in any mode
         said = f"{type(error).__name__}: {error}".splitlines()[0][:200]
-        return [Finding(name, "note", f"the question could not be asked here: {said}", reason="crash")]
+        yield Finding(name, "note", f"the question could not be asked here: {said}", reason="crash")
 
 
 def verdict_of(subject: Subject, findings: list[Finding]) -> Verdict:
