@@ -141,8 +141,7 @@ def check_subject(
     settings = replace(settings, shipped=unit)
     if settings.rtol is None and given.accuracy is not None:
         settings = replace(settings, rtol=given.accuracy)
-    with contextlib.suppress(Spent), budget.watching():
-        shipped.forward(shipped.inputs)  # what the function itself raises at its example is raised
+    shipped.forward(shipped.inputs)  # what the function itself raises at its example is raised
     findings: list[Finding] = []
     left = ""  # the question that the budget did not suffice for
     for name, probe in discovered().items():
@@ -153,8 +152,9 @@ def check_subject(
             continue
         try:
             with budget.watching():
-                seen = shipped if probe.in_shipped_dtype else subject
-                for finding in answered(name, probe, seen, settings):
+                for finding in answered(
+                    name, probe, shipped if probe.in_shipped_dtype else subject, settings
+                ):
                     findings.append(finding)
                     told(reported(given, findings, {}, settings))
         except Spent:
@@ -202,7 +202,7 @@ def reported(given: Subject, findings: list[Finding], table: dict[str, str], set
 
 
 def answered(name: str, probe: Probe, subject: Subject, settings: Settings) -> Iterator[Finding]:
-    """Ask one probe; one that fails costs its answer, and says so."""
+    """Ask one probe; one that fails costs the rest of its answer, and says so."""
     try:
         yield from probe.ask(subject, settings)
     except Exception as error:  # a function may fail in any way it likes, at any point, in any mode
