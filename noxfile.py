@@ -12,3 +12,11 @@ def wild(session: nox.Session) -> None:
     session.install("-e", ".[test]", *CPU)
     session.install("--no-deps", "-r", "tests/wild/requirements.txt")
     session.run("python", "tests/wild/run.py", *(session.posargs or ["--write"]))
+
+
+@nox.session
+def opinfo(session: nox.Session) -> None:
+    """Check every operator of PyTorch's own table, at all of its small samples."""
+    session.install("torch==2.13.0+cpu", *CPU)
+    session.install("-e", ".[test]", *CPU)
+    session.run("python", "-W", "ignore", "tests/tables/opinfo.py", *session.posargs)
