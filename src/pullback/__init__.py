@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING as _CHECKING_TYPES
 from typing import Any as _Any
 
 from pullback import errors
+from pullback.declare import declare
 from pullback.define import custom_gradient
 from pullback.elementwise import elementwise, unbroadcast
 from pullback.example import example
@@ -38,6 +39,7 @@ __all__ = [
     "check",
     "clip_gradient",
     "custom_gradient",
+    "declare",
     "elementwise",
     "errors",
     "example",

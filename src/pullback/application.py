@@ -29,7 +29,7 @@ class Application:
         self.outputs = outputs.LONE
 
     host, name, where = _of("plan.host"), _of("plan.rule.name"), _of("plan.rule.where")
-    order, intent = _of("plan.rule.order"), _of("plan.rule.intent")
+    order, intent, rule = _of("plan.rule.order"), _of("plan.rule.intent"), _of("plan.rule")
     identity, memo, captured = _of("plan.rule.identity"), _of("plan.rule.memo"), _of("plan.rule.captured")
     has_pushforward = _of("plan.rule.has_pushforward")
 

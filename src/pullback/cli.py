@@ -6,6 +6,7 @@ import contextlib
 import secrets
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -40,7 +41,10 @@ def command() -> Any:
         """Custom gradients you can trust."""
 
     file = click.Path(dir_okay=False, writable=True)
-    epilog = "Exit codes: 0 every claim holds, 1 something is wrong, 2 a target could not be run."
+    epilog = (
+        "Exit codes: 0 every claim holds, 1 something is wrong, 2 a target could not be run, "
+        "128 + n a signal ended it."
+    )
 
     @pullback.command(epilog=epilog)
     @click.argument("targets", nargs=-1, required=True, metavar="TARGET... [-- ARGS...]")
@@ -53,6 +57,19 @@ def command() -> Any:
     @click.option(
         "--calls", type=click.IntRange(min=1), help="Stop a script after so many calls of its rules."
     )
+    @click.option(
+        "--budget",
+        type=click.FloatRange(min=0, min_open=True),
+        help="CPU seconds for all checks together; a rule has 60.",
+    )
+    @click.option(
+        "-j",
+        "--jobs",
+        type=click.IntRange(min=1),
+        default=1,
+        show_default=True,
+        help="Check in so many processes.",
+    )
     @click.option("--seed", type=click.IntRange(min=0), help="Repeat an earlier run.")
     @click.option(
         "--order",
@@ -60,6 +77,16 @@ def command() -> Any:
         default=2,
         show_default=True,
         help="Highest derivative to check.",
+    )
+    @click.option("--baseline", type=click.Path(dir_okay=False), help="Known findings: fail on what is new.")
+    @click.option("--write-baseline", is_flag=True, help="Write what is found as known, to --baseline.")
+    @click.option(
+        "--config",
+        type=click.Path(dir_okay=False),
+        is_eager=True,
+        expose_value=False,
+        callback=configured,
+        help="A pullback.toml or pyproject.toml, in the place of the one found upward from here.",
     )
     @click.option("--json", "json_file", type=file, help="Write the report as JSON.")
     @click.option("--junit", "junit_file", type=file, help="Write the report as JUnit XML.")
@@ -75,6 +102,8 @@ def command() -> Any:
         seed: int | None,
         order: int,
         everything: bool,
+        budget: float | None,
+        jobs: int,
         **outputs: Any,
     ) -> None:
         """Check custom gradients: of scripts (train.py), functions (mylib.losses:focal), folders, modules.
@@ -82,11 +111,13 @@ def command() -> Any:
         A script runs in a child process, and every custom gradient it uses is checked at the values it saw.
         What stands after -- goes to the script.
         """
+        from pullback import configuration
         from pullback.checker.settings import Settings
         from pullback.record.job import Options
 
         settings = Settings(seed=secrets.randbelow(2**31) if seed is None else seed, order=order)
-        options = Options(settings, arguments, seconds, calls, everything)
+        options = Options(settings, arguments, seconds, calls, everything, budget, jobs)
+        options = replace(options, configuration=configuration.current().path)
         raise SystemExit(check_targets(targets, options, **outputs))
 
     @pullback.command(epilog="Exit codes: 0 at least one host works, 1 none does.")
@@ -99,6 +130,18 @@ def command() -> Any:
         raise SystemExit(examine(as_json=as_json))
 
     return pullback
+
+
+def configured(context: Any, parameter: Any, path: str | None) -> None:
+    """Let the configuration fill in what the command line does not say."""
+    from pullback import configuration
+    from pullback.errors import ConfigurationError
+
+    try:
+        context.default_map = dict(configuration.use(path).options)
+    except ConfigurationError as error:
+        print(f"pullback: {error}", file=sys.stderr)
+        raise SystemExit(2) from None
 
 
 def examine(*, as_json: bool = False) -> int:
@@ -123,29 +166,34 @@ def check_targets(
     junit_file: str | None = None,
     github: bool = False,
     strict: bool = False,
+    baseline: str | None = None,
+    write_baseline: bool = False,
 ) -> int:
     """Check targets, print and write the reports, and give the exit code."""
-    from pullback.record.launch import launch
-    from pullback.record.target import TargetError, parse
+    from pullback.record.launch import launch_all
     from pullback.report import github as annotations
     from pullback.report import json, junit, terminal
+    from pullback.report.baseline import Baseline, BaselineError
     from pullback.report.entry import Run
+    from pullback.report.printable import printable
+    from pullback.report.stale import stale
 
-    run = Run(seed=options.settings.seed, targets=tuple(targets))
+    try:
+        known = Baseline(baseline, writes=write_baseline, strict=strict)
+    except BaselineError as error:
+        print(f"pullback: {printable(str(error))}", file=sys.stderr)
+        return 2
+    run = Run(seed=options.settings.seed, targets=tuple(map(printable, targets)))
     with progress() as told:
-        for text in targets:
-            try:
-                launch(parse(text), run, told, options)
-            except TargetError as error:
-                run.problems.append(str(error))
-    terminal.show(run)
-    if github:
-        for line in annotations.lines(run):
-            print(line)
-    for note in run.notes:
-        print(f"pullback: {note}", file=sys.stderr)
-    for problem in run.problems:
-        print(f"pullback: {problem}", file=sys.stderr)
+        launch_all(targets, run, told, options)
+    run.notes.extend(stale(run))
+    known.settle(run)
+    with contextlib.suppress(OSError):  # the terminal may be gone: that is how the signal came
+        terminal.show(run)
+        for line in annotations.lines(run) if github else ():
+            terminal.say(line, sys.stdout)
+        for line in (*run.notes, *run.problems):
+            terminal.say(f"pullback: {line}", sys.stderr)
     for path, writer in ((json_file, json.dumps), (junit_file, junit.dumps)):
         if path is not None and not _written(path, writer(run, strict=strict)):
             return 2
@@ -169,6 +217,7 @@ def progress() -> Iterator[Callable[[dict[str, Any]], None]]:
         yield lambda event: None
         return
     from rich.console import Console
+    from rich.markup import escape
     from rich.progress import Progress
 
     with Progress(console=Console(stderr=True), transient=True) as bar:
@@ -183,7 +232,10 @@ def progress() -> Iterator[Callable[[dict[str, Any]], None]]:
                 return
             bar.start()
             bar.update(
-                task, description=f"checking {event['what']}", completed=event["done"], total=event["total"]
+                task,
+                description=f"checking {escape(event['what'])}",
+                completed=event["done"],
+                total=event["total"],
             )
 
         yield told

@@ -22,6 +22,7 @@
     │   ├── ForwardModeError         the pullback is not linear
     │   └── ForbiddenGradientError   refused by `forbid_gradient`
     │       └── ExternalGradientError    an external function without a gradient, or with one that fails
+    ├── ConfigurationError       a configuration or a comment that cannot be read
     ├── WrongGradientError       a check found that a gradient is not what it claims to be
     ├── HostError                a framework that is missing, too old, or mixed with another
     ├── OverrideError            nothing to override, or no operation
@@ -154,6 +155,10 @@ class ForbiddenGradientError(DerivativeError, RuntimeError):
 
 class ExternalGradientError(ForbiddenGradientError):
     """An external function was differentiated that has no gradient, or whose scheme cannot give one."""
+
+
+class ConfigurationError(PullbackError, ValueError):
+    """A configuration file, or a declaration in a comment, says what cannot be meant."""
 
 
 class WrongGradientError(PullbackError, AssertionError):

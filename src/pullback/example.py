@@ -1,7 +1,7 @@
 """Example arguments, kept on the function they belong to: what `pullback check mylib:f` checks it at.
 
 The mark must survive whatever decorator stands above or below it, so it is read along rules and
-`__wrapped__`.
+`__wrapped__`. A domain given with one belongs to the function, wherever it is checked.
 """
 
 from __future__ import annotations
@@ -10,14 +10,15 @@ import inspect
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from pullback.errors import DefinitionError
+from pullback.domain import EXPECTED, Domain, DomainError
+from pullback.errors import DefinitionError, OptionError
 from pullback.rule import Rule
 
 F = TypeVar("F", bound=Callable[..., Any])
 MARK = "__pullback_examples__"
 
 
-def example(*args: Any, **kwargs: Any) -> Callable[[F], F]:
+def example(*args: Any, domain: Any = None, **kwargs: Any) -> Callable[[F], F]:
     """Give a function example arguments, for the checker.
 
     A lone callable that needs no arguments makes them: it returns one argument, or a tuple of several. The
@@ -25,6 +26,8 @@ def example(*args: Any, **kwargs: Any) -> Callable[[F], F]:
 
     Args:
         args: The positional arguments of one call, or one function that makes them.
+        domain: Where the function means something, for every check of it: `(low, high)`,
+            `{"x": (low, high)}`, or a function of the inputs that tells whether they are inside.
         kwargs: The keyword arguments of that call.
 
     Example:
@@ -43,10 +46,17 @@ def example(*args: Any, **kwargs: Any) -> Callable[[F], F]:
             fix="@pb.example(np.ones(3))",
         )
 
+    try:
+        kept = None if domain is None else Domain.of(domain)
+    except DomainError as problem:
+        raise OptionError.about(
+            "example", found=str(problem), expected=EXPECTED, fix="domain=(0.0, 1.0)"
+        ) from None
+
     def mark(function: F) -> F:
         known = getattr(function, MARK, ())
         try:
-            setattr(function, MARK, ((args, kwargs), *known))
+            setattr(function, MARK, ((args, kwargs, kept), *known))
         except AttributeError:
             raise DefinitionError.about(
                 getattr(function, "__name__", repr(function)),
@@ -61,13 +71,23 @@ def example(*args: Any, **kwargs: Any) -> Callable[[F], F]:
 
 def examples_of(function: Any) -> list[tuple[tuple[Any, ...], dict[str, Any]]]:
     """List the examples of a function, made where a maker was given."""
+    return [_made(args, kwargs) for args, kwargs, _ in _marks(function)]
+
+
+def domain_of(function: Any) -> Domain | None:
+    """Give the domain that an example of a function states."""
+    return next((domain for _, _, domain in _marks(function) if domain is not None), None)
+
+
+def _marks(function: Any) -> tuple[tuple[tuple[Any, ...], dict[str, Any], Domain | None], ...]:
     while not hasattr(function, MARK):
         rule = getattr(function, "rule", None)
         inner = rule.body if isinstance(rule, Rule) else getattr(function, "__wrapped__", None)
         if inner is None:
             break
         function = inner
-    return [_made(args, kwargs) for args, kwargs in getattr(function, MARK, ())]
+    found: tuple[tuple[tuple[Any, ...], dict[str, Any], Domain | None], ...] = getattr(function, MARK, ())
+    return found
 
 
 def _made(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:

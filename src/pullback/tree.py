@@ -7,6 +7,7 @@ type. What `flatten` takes apart, the `Tree` it returns puts together.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -17,7 +18,21 @@ _CONTAINERS = (tuple, list, dict)
 
 def is_container(value: Any) -> bool:
     """Tell whether a value is a structure rather than a leaf."""
-    return isinstance(value, _CONTAINERS) or hosts.opener(value) is not None
+    if isinstance(value, _CONTAINERS):
+        return type(value) in _CONTAINERS or _holds_anything(type(value))
+    return hosts.opener(value) is not None
+
+
+@functools.lru_cache(maxsize=1024)
+def _holds_anything(kind: type) -> bool:
+    """Tell a structure from a value that is a tuple of numbers only, such as a torch.Size: that is a leaf."""
+    if not issubclass(kind, tuple) or hasattr(kind, "_fields"):
+        return True
+    try:
+        kind([None])
+    except Exception:  # it says in its own way what it cannot hold
+        return False
+    return True
 
 
 def is_namedtuple(value: Any) -> bool:
@@ -75,7 +90,7 @@ def _flatten(value: Any, leaves: list[Any]) -> Tree | None:
     if not is_container(value):
         leaves.append(value)
         return None
-    if not isinstance(value, _CONTAINERS):
+    if not isinstance(value, _CONTAINERS):  # what only a host knows
         parts, build_one = opened(value)
         return Tree(type(value), [_flatten(part, leaves) for part in parts], build_one)
     # The template keeps the shape only: a tree may outlive a call, and must not keep its tensors alive.

@@ -17,6 +17,7 @@ PUBLIC = [
     "check",
     "clip_gradient",
     "custom_gradient",
+    "declare",
     "elementwise",
     "errors",
     "example",

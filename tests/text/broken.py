@@ -816,6 +816,12 @@ def definition_loss(x):
     pb.loss(spread, net)
 
 
+def configuration(x):
+    from pullback.configuration import parsed
+
+    parsed(b'[tool.pullback.rules."package.Quantise"]\ndifers = "straight-through"', "pyproject.toml")
+
+
 # name of the snapshot → what is raised, and by what; the first name of a class is its anchor
 CASES = {
     "definition": (errors.DefinitionError, definition),
@@ -888,6 +894,7 @@ CASES = {
     "override-nothing": (errors.OverrideError, override_nothing),
     "override-made-anew": (errors.OverrideError, override_made_anew),
     "override-other-framework": (errors.OverrideError, override_other_framework),
+    "configuration": (errors.ConfigurationError, configuration),
     "external": (errors.ExternalError, external),
     "external-shared": (errors.ExternalError, external_shared),
     "external-gradient-sparsity": (errors.ExternalGradientError, external_gradient_sparsity),

@@ -63,12 +63,12 @@ def product_ignores_upstream_for_b(a, b):
     return a * b, lambda d: (d * b, a)
 
 
-@wrong("straight-through", at=(normal(6),))
+@wrong("surrogate", at=(normal(6),))
 def undeclared_straight_through(x):
     return tf.round(x), lambda d: d
 
 
-@wrong("sign", at=(normal(6),))
+@wrong("surrogate", at=(normal(6),))
 def undeclared_reversal(x):
     return tf.identity(x), lambda d: -d
 

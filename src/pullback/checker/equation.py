@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -27,6 +28,13 @@ class Equation:
     # A discrepancy below this may be a value of order one cancelling inside, whose rounding no output shows.
     hidden: float = 0.0
     size: float = 0.0  # of the cotangent
+    natural: float = 0.0  # of the outputs, by which a derivative that is zero is measured
+    unit: float = 0.0
+
+    @property
+    def vanishes(self) -> bool:
+        """Tell whether both sides are zero, as far as the rounding of the outputs can tell."""
+        return max(self.scale, self.error) <= 256 * self.unit * self.natural
 
     @property
     def discrepancy(self) -> float:
@@ -88,4 +96,27 @@ def equation(problem: Problem, line: Line, v: Array, g: Array, *, noise: float, 
     reach = max(32 / ladder_top(problem.unit), 64 * float(np.abs(line.u).max(initial=0.0)))
     hidden = problem.unit * float(np.linalg.norm(v)) * reach
     error = found.error + problem.unit * rounding
-    return Equation(measured, claimed, error, scale, found.reason, hidden, float(np.linalg.norm(v)))
+    return Equation(
+        measured,
+        claimed,
+        error,
+        scale,
+        found.reason,
+        hidden,
+        float(np.linalg.norm(v)),
+        length(v[used] * problem.y[used]),
+        problem.unit,
+    )
+
+
+def jitter(problem: Problem, vs: Sequence[Array], rng: np.random.Generator, draws: int = 8) -> float:
+    """Measure how far a pullback moves when its arguments move by a few roundings."""
+    moved = [0.0]
+    for v in vs:
+        g = problem.gradient(v)
+        for _ in range(draws):
+            near = v * (1 + 4 * problem.unit * signed(rng, v.size))
+            x = problem.x * (1 + 4 * problem.unit * signed(rng, problem.x.size))
+            for other in (problem.gradient(near), problem.gradient(v, x)):
+                moved.append(float(np.abs(other - g).max(initial=0.0)))
+    return max(m for m in moved if np.isfinite(m))

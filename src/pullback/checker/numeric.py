@@ -16,6 +16,7 @@ from pullback.checker.problem import Problem
 from pullback.checker.settings import Settings
 from pullback.checker.slope import slope_test
 from pullback.checker.steps import Line
+from pullback.checker.within import line as inner_line
 from pullback.dtypes import TARGET
 from pullback.view.subject import Array
 
@@ -42,7 +43,7 @@ def judge(equation: Equation, unit: float, settings: Settings) -> Verdict:
         if settings.rtol is not None and gap < settings.rtol * equation.size:
             return "undecided"
         return "wrong"
-    if equation.scale == 0 or equation.error <= demanded * equation.scale:
+    if equation.scale == 0 or equation.error <= demanded * equation.scale or equation.vanishes:
         return "right"
     return "undecided"
 
@@ -78,8 +79,7 @@ def derivative_test(
     verdicts: list[Verdict] = []
     failed_lines = 0
     for draw in (relative, floored, relative):
-        line = Line(problem.evaluate, problem.x, np.where(still, 0.0, draw(rng, problem.x)))
-        line.seen[0.0] = (problem.x, problem.y)
+        line = inner_line(problem, np.where(still, 0.0, draw(rng, problem.x)))
         failing = False
         for v, g, noise in zip(vs, gs, noises):
             found = equation(problem, line, v, g, noise=noise, target=target)
@@ -98,7 +98,10 @@ def derivative_test(
         if edge is not None:
             return edge
         return Outcome("wrong", worst.error / worst.scale, "", worst, v, line.u)
-    resolved = [settings.confidence * e.error / e.scale if e.scale else 0.0 for e in equations]
+    resolved = [
+        settings.confidence * e.error / (e.natural if e.vanishes else e.scale) if e.scale else 0.0
+        for e in equations
+    ]
     if settings.rtol is not None:  # what was let through is no finer than its gap
         resolved = [max(r, e.discrepancy) for r, e in zip(resolved, equations)]
     if failed_lines == 1 or "undecided" in verdicts:

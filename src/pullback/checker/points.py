@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from pullback.checker.promises import promise, structure
+from pullback.domain import folded
 from pullback.dtypes import double, is_complex, is_real_or_complex
 from pullback.view.subject import Array, Arrays, Subject
 
@@ -28,30 +30,6 @@ class Point:
     # An edge is a place made for kinks and ties: there the host's own choice is accepted.
     extreme: bool = False
     resized: bool = False  # axes have other lengths than the given ones
-
-
-def promise(x: Array) -> str:
-    """Name the structure that an example obviously has."""
-    if x.size == 0 or not np.isfinite(x).all():
-        return "fixed"
-    if np.isin(x, (0, 1)).all() and (x == 0).any() and (x == 1).any():
-        return "mask"
-    if x.ndim >= 2 and x.shape[-1] == x.shape[-2] and x.shape[-1] > 1:
-        if np.allclose(x, np.conj(np.swapaxes(x, -1, -2)), rtol=1e-6, atol=1e-9):
-            eigenvalues = np.linalg.eigvalsh(x)
-            return "positive definite" if eigenvalues.min() > 0 else "symmetric"
-        if np.array_equal(x, np.tril(x)) or np.array_equal(x, np.triu(x)):
-            return "triangular"
-    if x.ndim >= 1 and x.shape[-1] > 1 and not is_complex(x.dtype):
-        if (x >= 0).all() and np.allclose(x.sum(-1), 1, rtol=1e-5):
-            return "simplex"
-        if np.allclose(np.square(x).sum(-1), 1, rtol=1e-5):
-            return "unit length"
-    return "free"
-
-
-def _promised(x: Array) -> str:
-    return promise(x.astype(double(x.dtype)))
 
 
 def _ints(rng: np.random.Generator, x: Array, r: float) -> Any:
@@ -205,6 +183,8 @@ def own_points(subject: Subject, rng: np.random.Generator) -> Iterator[Point]:
         if sum(x.size for x in inputs) > LARGE and label not in FEW:
             continue
         drawn = tuple(_draw(rng, x, label, alone=alone) for x in inputs)
+        if subject.limits is not None:
+            drawn = folded(subject.limits, drawn)
         if finite(subject, drawn) is not None:
             yield Point(label, drawn, extreme)
         elif len(moving) > 1:
@@ -213,7 +193,7 @@ def own_points(subject: Subject, rng: np.random.Generator) -> Iterator[Point]:
                 single = tuple(d if i == k else x for i, (d, x) in enumerate(zip(drawn, inputs)))
                 if finite(subject, single) is not None:
                     yield Point(f"{label} in {subject.names[k]}", single, extreme)
-    floats = [k for k in moving if is_real_or_complex(inputs[k].dtype) and _promised(inputs[k]) == "free"]
+    floats = [k for k in moving if is_real_or_complex(inputs[k].dtype) and structure(inputs[k]) == "free"]
     if len(floats) > 1 and len({inputs[k].shape for k in floats}) == 1:
         same = tuple(inputs[floats[0]].astype(x.dtype) if i in floats else x for i, x in enumerate(inputs))
         if finite(subject, same) is not None:
@@ -225,7 +205,7 @@ def own_points(subject: Subject, rng: np.random.Generator) -> Iterator[Point]:
 def stretch(x: Array, lengths: dict[int, int], axis: int | None = None) -> Array:
     """Change axis lengths by repeating or cutting entries."""
     for i, d in enumerate(x.shape):
-        if d in lengths and (axis is None or axis == i):
+        if d and d in lengths and (axis is None or axis == i):
             x = np.take(x, np.arange(lengths[d]) % d, axis=i)
     return x
 
@@ -233,6 +213,8 @@ def stretch(x: Array, lengths: dict[int, int], axis: int | None = None) -> Array
 def reshaped(subject: Subject, rng: np.random.Generator) -> Iterator[tuple[str, Arrays]]:
     """Lengthen axes where the function accepts it: what is right only for equal lengths shows then."""
     lengths = sorted({d for x in subject.inputs for d in x.shape if d > 1})
+    if not subject.is_rule:
+        return  # an operation of the framework may read past the end of what does not fit
     if not lengths or sum(x.size for x in subject.inputs) > 4096:
         return
     candidates: list[tuple[str, Arrays]] = []
@@ -243,13 +225,15 @@ def reshaped(subject: Subject, rng: np.random.Generator) -> Iterator[tuple[str, 
     for k, x in enumerate(subject.inputs):
         if len(set(x.shape)) < x.ndim:
             for axis, d in enumerate(x.shape):
+                if d < 2:
+                    continue
                 longer = stretch(x, {d: d + 1}, axis)
                 others = tuple(longer if i == k else other for i, other in enumerate(subject.inputs))
                 candidates.append((f"axis {axis} of {subject.names[k]} longer", others))
     for label, inputs in candidates[:6]:
         noisy = tuple(
             (x * rng.uniform(0.8, 1.2, x.shape)).astype(x.dtype)
-            if is_real_or_complex(x.dtype) and _promised(x) == "free"
+            if is_real_or_complex(x.dtype) and structure(x) == "free"
             else x
             for x in inputs
         )

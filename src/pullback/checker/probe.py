@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -12,7 +12,8 @@ from pullback.checker.finding import Finding
 from pullback.checker.settings import Settings
 from pullback.view.subject import Subject
 
-Ask = Callable[[Subject, Settings], list[Finding]]
+# One that takes long gives what it has found as soon as it has: a body may never return at the next point.
+Ask = Callable[[Subject, Settings], Iterable[Finding]]
 
 
 @dataclass(frozen=True)

@@ -25,10 +25,11 @@ Opener = Callable[[Any], "tuple[list[Any], Callable[[Sequence[Any]], Any]]"]
 
 
 class Met(NamedTuple):
-    """A rule that was met inside a function: its name, and what it claims to be."""
+    """A rule that was met inside a function: its name, what it claims to be, and how it is known."""
 
     name: str
     intent: Intent
+    known: Any = None  # the rule itself, or what a framework's own rule is recognised by
 
 
 class Facts(ABC):

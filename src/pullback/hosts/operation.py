@@ -92,6 +92,9 @@ class Operation(Protocol):
     @property
     def intent(self) -> Intent: ...
 
+    @property
+    def rule(self) -> Any: ...
+
     def forward(self, tensors: Sequence[Tensor]) -> tuple[list[Tensor], Pullback]:
         """Run the body."""
 
@@ -135,6 +138,7 @@ class Derived:
         self.where = operation.where
         self.order: int | None = None
         self.intent = operation.intent
+        self.rule: Any = None  # it is none of a user's
         self.host = operation.host
         self.has_pushforward = False
         self.identity = operation.identity

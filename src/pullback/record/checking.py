@@ -12,46 +12,76 @@ from typing import Any
 import numpy as np
 
 from pullback import hosts, tree
+from pullback.checker.budget import Budget
 from pullback.checker.check import check_subject
 from pullback.checker.finding import Finding, Report
 from pullback.checker.settings import Settings
 from pullback.example import examples_of
 from pullback.record import frameworks
+from pullback.record.asking import call_of
+from pullback.record.frameworks import FRAMEWORKS
 from pullback.record.sample import Recorded, Sample
 from pullback.record.values import filled, tried
-from pullback.report.entry import Entry
-from pullback.rule import Intent
+from pullback.report.entry import NOT_RECORDED, NOT_RUN, Entry
 from pullback.view import subject_of
-from pullback.view.subject import Subject
+from pullback.view.subject import KnownAs
 
 
 class NoInputsError(Exception):
     """No arguments were found with which a function can be called."""
 
 
-def checked(rule: Recorded, *, target: str, settings: Settings) -> Iterator[Entry]:
-    """Check a rule at every call kept of it."""
-    for sample in list(rule.samples.values()):
-        yield entry_of(rule, sample, target=target, settings=settings)
+Told = Callable[[Entry], None]
 
 
-def entry_of(rule: Recorded, sample: Sample, *, target: str, settings: Settings) -> Entry:
+def checked(
+    rule: Recorded, *, target: str, settings: Settings, told: Told = lambda entry: None
+) -> Iterator[Entry]:
+    """Check a rule at every call kept of it; `told` hears what is known of one before it is done."""
+    reason = rule.said().skip
+    if reason:
+        report = unchecked(rule, reason, settings, reason="skipped")
+        yield Entry(report, target, rule.path, rule.line, "", rule.calls, rule.qualified, "skipped")
+        return
+    samples = list(rule.samples.values())
+    budget = Budget(settings.budget)
+    for i, sample in enumerate(samples):
+        share = (budget.limit - budget.seconds) / (len(samples) - i)
+        allowed = replace(settings, budget=max(share, 1e-3))
+        yield entry_of(rule, sample, target=target, settings=allowed, told=told)
+    for why, count in rule.lost.items():
+        calls = "a call" if count == 1 else f"{count} calls"
+        report = unchecked(rule, f"{calls} of it could not be recorded: {why}", settings, reason=NOT_RECORDED)
+        yield Entry(report, target, rule.path, rule.line, "", rule.calls, rule.qualified)
+
+
+def entry_of(
+    rule: Recorded, sample: Sample, *, target: str, settings: Settings, told: Told = lambda entry: None
+) -> Entry:
     """Check a rule at one call."""
     described = sample.describe()
+    rule = replace(rule, function=sample.function or rule.function)  # the closure that saw these values
+
+    def entry(report: Report) -> Entry:
+        named = replace(report, name=rule.shown or rule.name)
+        return Entry(named, target, rule.path, rule.line, described, rule.calls, rule.qualified)
+
     try:
         if not sample.has_values:
             sample = next((s for s in filled(sample, settings.rng(90)) if works(rule.function, s)), sample)
             if not sample.has_values:
                 raise NoInputsError("it was only traced, and no values were found at which it works")
-        report = report_of(rule, sample, settings)
+        report = report_of(rule, sample, settings, lambda report: told(entry(report)))
     except Exception as error:  # a user's function may fail in any way it likes
-        report = undecided(rule, _sentence(error), settings)
-    return Entry(replace(report, name=rule.name), target, rule.path, rule.line, described, rule.calls)
+        report = unchecked(rule, _sentence(error), settings)
+    return entry(report)
 
 
-def report_of(rule: Recorded, sample: Sample, settings: Settings) -> Report:
+def report_of(
+    rule: Recorded, sample: Sample, settings: Settings, told: Callable[[Report], None] = lambda report: None
+) -> Report:
     """Run the checker."""
-    args, kwargs = frameworks.thaw(sample)
+    args, kwargs, asked = call_of(sample, FRAMEWORKS.get(sample.framework), frameworks.thawed(sample))
     if sample.framework:
         host = hosts.host(sample.framework)
     else:
@@ -59,12 +89,14 @@ def report_of(rule: Recorded, sample: Sample, settings: Settings) -> Report:
     function = rule.function
     if rule.fixed:
         function, args = moving(rule, args)
-    subject = replace(subject_of(host, function, args, kwargs), name=rule.name)
-    if rule.intent is not None:
-        subject = declared(subject, rule.intent)
+    subject = replace(
+        subject_of(host, function, args, kwargs, rule.said(), asked),
+        name=rule.name,
+        known_as=KnownAs(rule.qualified, rule.kind, rule.name),
+    )
     if rule.kind != "tf.custom_gradient":  # the function may be a framework's, the rule made of it is not
         subject = replace(subject, is_builtin=False)
-    return check_subject(subject, settings)
+    return check_subject(subject, settings, told)
 
 
 def moving(rule: Recorded, args: tuple[Any, ...]) -> tuple[Callable[..., Any], tuple[Any, ...]]:
@@ -78,23 +110,12 @@ def moving(rule: Recorded, args: tuple[Any, ...]) -> tuple[Callable[..., Any], t
     return function, tuple(args[i] for i in places)
 
 
-def declared(subject: Subject, intent: Intent) -> Subject:
-    """Give a subject the intent that its maker states, in every dtype."""
-    in_dtype = subject.astype
-
-    def astype(name: str) -> Subject | None:
-        other = in_dtype(name) if in_dtype else None
-        return None if other is None else declared(replace(other, name=subject.name), intent)
-
-    return replace(subject, intent=intent, astype=astype if in_dtype else None)
-
-
-def undecided(rule: Recorded, sentence: str, settings: Settings) -> Report:
+def unchecked(rule: Recorded, sentence: str, settings: Settings, reason: str = NOT_RUN) -> Report:
     """Report that a rule could not be checked."""
-    finding = Finding("run", "undecided", sentence, reason="not run")
+    finding = Finding("run", "undecided", sentence, reason=reason)
     return Report(
-        name=rule.name, verdict="undecided", findings=(finding,), resolution=None, oracle="", capabilities={},
-        seed=settings.seed,
+        name=rule.shown or rule.name, verdict="undecided", findings=(finding,), resolution=None, oracle="",
+        capabilities={}, seed=settings.seed,
     )  # fmt: skip
 
 

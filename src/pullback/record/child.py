@@ -1,34 +1,52 @@
 """The child process: it runs one target with the recorder on, then checks what was found.
 
-`python -m pullback.record.child FOLDER`: the job is read from `FOLDER/job.json`, events go to
-`FOLDER/events`.
+The job is read from `FOLDER/job.json`, events go to `FOLDER/events`. What is needed later is imported before
+the target runs: it may have modules of the same names, or replace what it finds.
 """
 
 from __future__ import annotations
 
+import hashlib
+import math
 import os
 import sys
 from collections.abc import Iterable
+from dataclasses import replace
 
+from pullback import configuration
+from pullback.checker.budget import Budget
+from pullback.checker.probe import probes
+from pullback.clock import Clock, Stop
+from pullback.errors import ConfigurationError
 from pullback.record import store
-from pullback.record.clock import Clock, Stop
+from pullback.record.checking import NoInputsError, checked, unchecked, with_inputs
 from pullback.record.events import Events
 from pullback.record.job import Job
 from pullback.record.listening import recording
+from pullback.record.modules import as_rule, files_of, is_method, load, names_of, rules_of
+from pullback.record.naming import name_apart, own_words
+from pullback.record.quiet import quiet
 from pullback.record.recorder import Recorder
-from pullback.record.sample import Recorded
-from pullback.record.script import run_script, told
+from pullback.record.sample import Place, Recorded
+from pullback.record.script import beside, run_script, told
+from pullback.report.entry import Entry
+from pullback.view.definition import module_name
 
 
 class Child:
     """Do one job."""
 
-    def __init__(self, job: Job, events: Events) -> None:
+    def __init__(self, job: Job, events: Events, before: set[str]) -> None:
         self.job = job
+        self.before = before
         self.events = events
         self.options = job.options
         self.settings = job.options.settings
         self.name = job.target.text
+        self.configuration = configuration.use(job.options.configuration or None)  # the program may go away
+        self.names: set[str] = set()  # of the rules that were seen, checked or not
+        self.spent = 0.0
+        self.at = 0  # the number of the module whose rules are checked
         self.abrupt = False  # threads of a stopped script would keep the process alive
 
     def work(self) -> None:
@@ -40,7 +58,14 @@ class Child:
             if not error.name or not f"{module}.".startswith(f"{error.name}."):
                 raise
             self.events.send("problem", text=f"no file, folder or module is named {module}")
+        used, unused = configuration.heard(self.configuration, self.names, self.script_name())
+        self.events.send("declared", used=used, unused=unused)
         self.events.send("done")
+
+    def script_name(self) -> str:
+        """Name the script as an import would, if it is one."""
+        target = self.job.target
+        return module_name(target.module) if target.kind == "script" else ""
 
     def _work(self) -> None:
         kind = self.job.target.kind
@@ -48,10 +73,10 @@ class Child:
             self.script_again()
         elif kind == "script":
             self.script()
-        elif kind == "function":
-            self.function()
         else:
-            self.modules()
+            # Names are looked up from the working folder; what is imported already stays what it is.
+            with beside(os.getcwd(), set(sys.modules)):
+                self.function() if kind == "function" else self.modules()
 
     # -- scripts ----------------------------------------------------------------------------------------
 
@@ -69,7 +94,7 @@ class Child:
         problem = ""
         with recording(recorder):
             with clock.watching(self.options.seconds):
-                problem = run_script(self.job.target.module, list(self.options.arguments))
+                problem = run_script(self.job.target.module, list(self.options.arguments), before=self.before)
             recorder.on = False
         _flush()
         if os.getpid() != process:  # the script forked: only the first process reports
@@ -83,13 +108,27 @@ class Child:
             )
         if problem:
             self.events.send("problem", text=problem)
-        for error in recorder.errors[:1]:
-            self.events.send("note", text=f"not every call was recorded: {type(error).__name__}: {error}")
+        self.tell(recorder)
+        own = own_words(recorder)
         if not recorder.rules and not problem:
             defined = len(recorder.defined)
             said = f"defines {defined} but calls none" if defined else "uses none"
+            said += f" of its own ({own})" if own else ""
             self.events.send("problem", text=f"no custom gradient to check: {self.name} {said}")
-        self.check(recorder.rules.values())
+        elif own:
+            self.events.send("note", text=f"{self.name} uses others too: {own}")
+        self.names.update(rule.qualified for rule in recorder.defined.values())
+        rules = list(recorder.rules.values())
+        self.events.send("rules", places=[rule.place for rule in rules])
+        self.check(rules)
+
+    def tell(self, recorder: Recorder) -> None:
+        """Say what the recorder saw and could not keep."""
+        for error in {f"{type(e).__name__}: {e}": e for e in recorder.errors}:
+            self.events.send("problem", text=f"a rule of {self.name} could not be recorded: {error}")
+        for (path, line, name), keys in recorder.more.items():
+            where = f"{name} ({os.path.relpath(path)}:{line})"
+            self.events.send("note", text=f"{where}: {len(keys)} more made by the same factory, not checked")
 
     def script_again(self) -> None:
         """Check the samples of a script that died, on the rules that importing it defines."""
@@ -108,31 +147,34 @@ class Child:
 
         recorder.most, recorder.full = 1, enough
         with recording(recorder), clock.watching(self.options.seconds):
-            run_script(self.job.target.module, list(self.options.arguments), name="__pullback_again__")
+            arguments = list(self.options.arguments)
+            run_script(self.job.target.module, arguments, name="__pullback_again__", before=self.before)
         recorder.on = False
         self.abrupt = True
-        rules: dict[tuple[str, int, str], Recorded] = {}
+        rules: dict[Place, Recorded] = {}
+        defined = recorder.defined
         for place, sample in kept:
-            rule = recorder.defined.get(place)
+            rule = defined.get(place)
             if rule is None:
                 lost += 1
             else:
                 rules[place] = rule
                 rule.calls += 1
                 rule.keep(sample, 3)
-        if lost:
+        if lost and not self.job.helps:  # the other child has them all
             self.events.send(
                 "problem",
                 text=f"{lost} recorded call(s) of {self.name} are lost: their rules could not be built again",
             )
-        self.check(rules.values())
+        self.names.update(rule.qualified for rule in recorder.defined.values())
+        ordered = [rules[place] for place in self.job.rules or rules if place in rules]
+        # From the other end than the child that ran the script.
+        self.check(ordered[::-1] if self.job.helps else ordered)
 
     # -- functions and modules --------------------------------------------------------------------------
 
     def function(self) -> None:
         """Check one function."""
-        from pullback.record.modules import as_rule, load
-
         target = self.job.target
         self.events.send("phase", phase="importing", what=target.module)
         value: object = load(target.module)
@@ -148,14 +190,13 @@ class Child:
 
     def modules(self) -> None:
         """Check every rule of every module."""
-        from pullback.record.modules import files_of, is_method, load, names_of, rules_of
-
         target = self.job.target
         names = files_of(target.module) if target.kind == "folder" else names_of(target.module)
         found = 0
         recorder = Recorder(everything=self.options.everything)
-        for name in names:
-            if name in self.job.skip:
+        self.events.send("several", count=len(names))
+        for self.at, name in enumerate(names):
+            if name in self.job.skip or not (name in self.job.mine or self.claims(name)):
                 continue
             self.events.send("phase", phase="importing", what=name)
             try:
@@ -174,19 +215,22 @@ class Child:
                 del rules[rule.place]
             rules.update({r.place: r for r in rules_of(module, everything=self.options.everything)})
             found += len(rules)
+            self.names.update(rule.qualified for rule in recorder.defined.values())
             self.found(rules.values())  # at once: the next module may crash
         if not found and not self.job.skip:
             self.events.send(
-                "problem", text=f"no custom gradient found in {self.name} ({len(names)} modules)"
+                "nothing", text=f"no custom gradient found in {self.name} ({len(names)} modules)"
             )
 
     def found(self, rules: Iterable[Recorded]) -> None:
         """Check rules that were not seen at work."""
-        from pullback.record.checking import NoInputsError, with_inputs
-
         ready = []
         for rule in rules:
-            self.events.send("phase", phase="trying", what=rule.name)
+            if rule.place in self.job.done:
+                continue
+            self.events.send(
+                "phase", phase="trying", what=rule.name, place=rule.place, budget=self.settings.budget
+            )
             try:
                 ready.append(with_inputs(rule, self.settings))
             except NoInputsError as error:
@@ -196,13 +240,56 @@ class Child:
 
     def check(self, rules: Iterable[Recorded]) -> None:
         """Check rules, each told as soon as it is done."""
-        from pullback.record.checking import checked
-
         rules = list(rules)
+        self.names.update(rule.qualified for rule in rules)
+        name_apart(rules)
+        rules = [rule for rule in rules if rule.place not in self.job.done]
         for done, rule in enumerate(rules):
-            self.events.send("phase", phase="checking", what=rule.name, done=done, total=len(rules))
-            for entry in checked(rule, target=self.name, settings=self.settings):
-                self.events.entry(entry)
+            if not self.claims(rule.place):
+                continue
+            left = self.left()
+            budget = min(
+                self.settings.budget, left / (len(rules) - done)
+            )  # what one leaves, the next ones get
+            self.events.send(
+                "phase", phase="checking", what=rule.shown, done=done, total=len(rules), place=rule.place,
+                budget=budget,
+            )  # fmt: skip
+
+            def heard(entry: Entry, kind: str = "partial", place: object = rule.place) -> None:
+                self.events.entry(entry, kind, place=place, at=self.at)
+
+            if left <= 0:
+                said = f"the budget of the run, {self.options.budget:g} s, was spent before it was checked"
+                report = unchecked(rule, said, self.settings, reason="budget")
+                heard(Entry(report, self.name, rule.path, rule.line, "", rule.calls, rule.qualified), "entry")
+                continue
+            settings, begin = replace(self.settings, budget=budget), Budget(budget)
+            try:
+                with quiet():
+                    for entry in checked(rule, target=self.name, settings=settings, told=heard):
+                        heard(entry, "entry")
+            except ConfigurationError as error:
+                self.events.send("problem", text=str(error))
+            self.events.send("spent", seconds=begin.seconds)
+            self.spent += begin.seconds
+
+    def left(self) -> float:
+        """Give what this child has left of the budget of the run."""
+        return math.inf if self.options.budget is None else self.options.budget - self.spent
+
+    def claims(self, what: object) -> bool:
+        """Claim a rule or a module, where several children share the work: the first one has it."""
+        if self.options.jobs == 1:
+            return True
+        name = hashlib.sha256(repr(what).encode("utf-8", "backslashreplace")).hexdigest()[:32]
+        try:
+            os.close(os.open(os.path.join(self.job.folder, f"{name}.claim"), os.O_CREAT | os.O_EXCL))
+        except FileExistsError:
+            return False
+        except OSError:  # the folder is gone: the child that ran the script has everything
+            return not self.job.helps
+        return True
 
 
 def _flush() -> None:
@@ -213,12 +300,13 @@ def _flush() -> None:
             continue
 
 
-def main() -> None:
-    """Read the job, do it, and end."""
-    folder = sys.argv[1]
+def main(before: set[str]) -> None:
+    """Read the job, do it, and end; `before` are the modules that Python had imported by itself."""
+    folder = sys.argv[2]
+    probes()
     with open(os.path.join(folder, "job.json"), encoding="utf-8") as file:
         job = Job.loads(file.read())
-    child = Child(job, Events(os.path.join(folder, "events")))
+    child = Child(job, Events(os.path.join(folder, "events")), before)
     try:
         child.work()
     except KeyboardInterrupt:
@@ -229,7 +317,3 @@ def main() -> None:
     if child.abrupt:
         _flush()
         os._exit(0)
-
-
-if __name__ == "__main__":
-    main()

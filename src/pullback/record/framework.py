@@ -7,10 +7,12 @@ framework only inside functions, which run once the program has.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from pullback.record.sample import described
 from pullback.view.native import Listen, Listener, Natives
 
 
@@ -45,6 +47,31 @@ class Framework(ABC):
         Gives None while a compiler traces: there is no value yet.
         """
         return tensor, []
+
+    def trained(self, tensor: Any) -> bool:
+        """Tell whether a tensor is meant to change: a variable, or one that a gradient is asked of."""
+        return False
+
+    def told(self, tensor: Any) -> str:
+        """Say in words what tells a tensor from others: its shape and dtype, and the number that it is."""
+        words = described(self.spec(tensor))
+        if self.trained(tensor) or tuple(tensor.shape) not in ((), (1,)):
+            return words
+        value, axes = self.carried(tensor)
+        frozen = None if value is None or axes else self.copied(value)
+        return f"{words} {frozen.item()!r}" if isinstance(frozen, np.ndarray) else words
+
+    def still(self, leaves: Sequence[Any]) -> frozenset[int]:
+        """Say which leaves of a call the program asked no gradient of, where that can be seen."""
+        return frozenset()
+
+    def packed(self, leaf: Any) -> tuple[Any, Callable[[Any], Any]] | None:
+        """Give the dense tensor of numbers in a leaf that holds them sparsely, and what packs others so."""
+        return None
+
+    def operation(self, kind: str, names: Sequence[str]) -> Callable[..., Any] | None:
+        """Find the function that runs an operation of a kind, as the framework names it."""
+        return None
 
     def device(self, tensor: Any) -> str:
         """Name the place that a tensor must be put to again; nothing where it is found without."""

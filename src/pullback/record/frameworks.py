@@ -15,8 +15,9 @@ import numpy as np
 
 from pullback import hosts, tree
 from pullback.hosts.keras import is_weight
+from pullback.record.asking import ties
 from pullback.record.framework import Framework
-from pullback.record.sample import Placeholder, Sample, Spec
+from pullback.record.sample import Placeholder, Sample, Spec, described
 from pullback.view.definition import inner
 from pullback.view.native import Given
 
@@ -55,6 +56,17 @@ def spec(leaf: Any) -> Any:
     return FRAMEWORKS[owner].spec(leaf) if owner else leaf
 
 
+def told(leaf: Any) -> str | None:
+    """Say in words what tells a tensor from others; None for what is none."""
+    if isinstance(leaf, (np.ndarray, np.generic)):
+        words = described(Spec(leaf.shape, leaf.dtype.name))
+        return f"{words} {leaf.item()!r}" if leaf.size == 1 else words
+    if is_weight(type(leaf)):
+        return described(spec(leaf))
+    owner = _owner(leaf)
+    return FRAMEWORKS[owner].told(leaf) if owner else None
+
+
 def of(leaves: Iterable[Any]) -> tuple[str, str]:
     """Name the framework and the device of the first tensor among leaves."""
     for leaf in map(_tensor, leaves):
@@ -67,7 +79,9 @@ def sample(given: Given, framework: str = "", *, copy: Callable[[Any], Any] = fr
     """Keep a call: its leaves copied, their framework and device; `framework` is for one without tensors."""
     leaves, structure = tree.flatten(given)
     owner, device = of(leaves)
-    return Sample([copy(leaf) for leaf in leaves], structure, owner or framework, device)
+    still = FRAMEWORKS[owner].still(leaves) if owner else frozenset()
+    tied = ties(leaves, structure)
+    return Sample([copy(leaf) for leaf in leaves], structure, owner or framework, device, still, tied)
 
 
 def naming(function: Any) -> str:
@@ -87,6 +101,11 @@ def naming(function: Any) -> str:
 
 def thaw(sample: Sample) -> Given:
     """Give the arguments of a call, with tensors of the framework that it was made in."""
+    return Sample(thawed(sample), sample.structure).arguments()
+
+
+def thawed(sample: Sample) -> list[Any]:
+    """Give the leaves of a call, with tensors of the framework that it was made in."""
     framework = FRAMEWORKS.get(sample.framework)
     leaves = [
         framework.thaw(leaf, sample.device)
@@ -95,4 +114,6 @@ def thaw(sample: Sample) -> Given:
         else leaf
         for leaf in sample.leaves
     ]
-    return Sample(leaves, sample.structure).arguments()
+    for inside, direct in sample.tied.items():
+        leaves[inside] = leaves[direct]
+    return leaves

@@ -9,6 +9,7 @@ import contextlib
 import functools
 import os
 import sys
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,16 @@ class Jax(Framework):
         if _opaque(tensor):  # a random key: any one will do
             return Placeholder("jax", shape, str(tensor.dtype))
         return Spec(shape, tensor.dtype.name)
+
+    def trained(self, tensor: Any) -> bool:
+        import jax
+
+        return isinstance(tensor, jax.core.Tracer)
+
+    def operation(self, kind: str, names: Sequence[str]) -> Callable[..., Any] | None:
+        import jax
+
+        return next((getattr(m, kind) for m in (jax.lax, jax.nn, jax.numpy) if hasattr(m, kind)), None)
 
     def carried(self, tensor: Any) -> tuple[Any, list[int]]:
         import jax

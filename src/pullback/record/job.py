@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
+from typing import Any
 
 from pullback.checker.settings import Settings
 from pullback.record.target import Target
@@ -18,21 +19,30 @@ class Options:
     seconds: float | None = None
     calls: int | None = None
     everything: bool = False  # the frameworks' own rules too
+    budget: float | None = None  # CPU seconds for all checks of the run
+    jobs: int = 1
+    configuration: str = ""  # the file that was found
 
 
 @dataclass(frozen=True)
 class Job:
     """Hold one target, and how it is to be checked.
 
-    `skip` lists modules that an earlier child has done, or died of. `again` says that an earlier child died
-    while the script ran, and that only the samples it left in `folder` are to be checked.
+    `skip` lists modules that an earlier child did or died of, `mine` what it had begun; `done` lists rules
+    that were finished, or died of. `rules` is their order in the script. `again` says that the script has
+    run in another child, and that only the samples in `folder` are to be checked; `helps` that the other
+    child is still at it.
     """
 
     target: Target
     folder: str
     options: Options
     skip: tuple[str, ...] = ()
+    mine: tuple[str, ...] = ()
+    done: tuple[Any, ...] = ()
+    rules: tuple[Any, ...] = ()
     again: bool = False
+    helps: bool = False
 
     def dumps(self) -> str:
         """Write the job."""
@@ -45,4 +55,6 @@ class Job:
         target, options = Target(**data.pop("target")), data.pop("options")
         options["settings"] = Settings(**options["settings"])
         options["arguments"] = tuple(options["arguments"])
-        return Job(target, data["folder"], Options(**options), tuple(data["skip"]), data["again"])
+        for name in ("skip", "mine", "done", "rules"):
+            data[name] = tuple(tuple(v) if isinstance(v, list) else v for v in data[name])
+        return Job(target, options=Options(**options), **data)

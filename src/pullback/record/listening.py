@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
+import os
+import sys
+import weakref
 from collections.abc import Iterator
 from typing import Any
 
-from pullback import define
+from pullback import define, hosts
 from pullback.hosts.keras import is_symbol
 from pullback.record.frameworks import FRAMEWORKS
 from pullback.record.imports import when_imported
 from pullback.record.recorder import Recorder
-from pullback.view.definition import Own
+from pullback.replace import override
+from pullback.replace.with_gradient import with_gradient
+from pullback.rule import name_of
+from pullback.view.definition import HERE, Own
 from pullback.view.native import Listen
 
 
@@ -19,12 +26,26 @@ from pullback.view.native import Listen
 def recording(recorder: Recorder) -> Iterator[Recorder]:
     """Listen to every rule until the block ends."""
 
+    sites: weakref.WeakKeyDictionary[Any, tuple[str, int]] = weakref.WeakKeyDictionary()
+
     def own_made(function: Any) -> None:
-        recorder.made(lambda: Own(function))
+        sites[function] = _caller()
+        recorder.made(lambda: Own(function, sites.get(function)))
 
     def own_called(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         if not any(is_symbol(type(leaf)) for leaf in (*args, *kwargs.values())):
-            recorder.called(lambda: Own(function), lambda: (args, kwargs))
+            recorder.called(lambda: Own(function, sites.get(function)), lambda: (args, kwargs))
+
+    places: dict[tuple[int, str], Any] = {}
+
+    def placed(host: Any, chosen: Any, kind: str, names: Any, inputs: Any, gradient: Any) -> None:
+        def who() -> Own:
+            key = (id(gradient), kind)
+            if key not in places:
+                places[key] = replacement(hosts.framework_of(host), chosen, kind, tuple(names), gradient)
+            return Own(places[key])
+
+        recorder.called(who, lambda: (tuple(inputs), {}))
 
     def order(name: str, listen: Listen) -> None:
         def imported(module: Any) -> None:
@@ -43,4 +64,31 @@ def recording(recorder: Recorder) -> Iterator[Recorder]:
         orders.callback(define.makers.remove, own_made)
         define.listeners.append(own_called)
         orders.callback(define.listeners.remove, own_called)
+        override.listeners.append(placed)
+        orders.callback(override.listeners.remove, placed)
         yield recorder
+
+
+def replacement(framework: str, chosen: Any, kind: str, names: tuple[str, ...], gradient: Any) -> Any:
+    """Make the rule of a place: the operation by itself, with the gradient that it was given."""
+    given = (k for k, g in chosen.items() if g is gradient and callable(k))
+    found = next(given, None) or FRAMEWORKS[framework].operation(kind, names)
+
+    def operation(*tensors: Any) -> Any:
+        if found is None:
+            raise LookupError(f"the operation {kind!r} has no function of its name")
+        return found(*tensors)
+
+    operation.__name__ = operation.__qualname__ = kind
+    parameters = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_ONLY) for name in names]
+    vars(operation)["__signature__"] = inspect.Signature(parameters)
+    reason = f"overridden by {name_of(gradient)}"
+    return with_gradient(operation, gradient, differs=reason)
+
+
+def _caller() -> tuple[str, int]:
+    """Find the line of the program that makes a rule."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(HERE):
+        frame = frame.f_back
+    return os.path.abspath(frame.f_code.co_filename), frame.f_lineno

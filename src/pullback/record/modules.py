@@ -13,6 +13,7 @@ from types import ModuleType
 from typing import Any
 
 from pullback.record.frameworks import FRAMEWORKS
+from pullback.record.identity import identity_of
 from pullback.record.sample import Recorded
 from pullback.rule import Rule, written
 from pullback.view.definition import Definition, Own
@@ -100,14 +101,20 @@ def is_method(rule: Recorded) -> bool:
 def as_rule(function: Any) -> Recorded:
     """Make the record of a function that was named, a rule or not."""
     natives = (framework.natives.named(function) for framework in FRAMEWORKS.values())
-    return _first(function, natives) or Recorded.of(Definition(function))
+    return _first(function, natives) or _recorded(Definition(function))
 
 
 def _first(value: Any, natives: Iterable[Native | None]) -> Recorded | None:
     """Make the record of a rule: ours, or one that a framework recognises."""
     if isinstance(getattr(value, "rule", None), Rule):
-        return Recorded.of(Own(value))
-    return next((Recorded.of(native) for native in natives if native is not None), None)
+        own = Own(value)
+        return _recorded(own) if own.gives else None
+    return next((_recorded(native) for native in natives if native is not None), None)
+
+
+def _recorded(known: Definition) -> Recorded:
+    found = identity_of(known)
+    return Recorded.of(known, found.key, found.facts)
 
 
 def _stands_in(rule: Recorded, module: ModuleType) -> bool:

@@ -1,7 +1,8 @@
 """The recorder: told of every rule made and called, it keeps a few calls of each.
 
 It must be invisible to the program: no value, gradient or exception of it may change, so whatever goes wrong
-here is kept for the report and never raised.
+here is kept for the report and never raised. And nothing is left out in silence: a call that could not be
+recorded, a rule of a framework's own, and the rest of what a factory makes by the thousand are counted.
 """
 
 from __future__ import annotations
@@ -10,14 +11,14 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from pullback import hosts
 from pullback.record import frameworks, store
-from pullback.record.sample import Recorded
+from pullback.record.identity import Identity, identity_of
+from pullback.record.known import Known
+from pullback.record.sample import Place, Recorded
 from pullback.view.definition import Definition
 from pullback.view.native import Given
 
-# Packages whose rules are nobody's to mend who runs the program.
-OWN = tuple(f"{root}." for root in (*hosts.ROOTS, "pullback", "keras", "tf_keras", "equinox"))
+VARIANTS = 16  # rules of one line that are told apart; the rest is counted
 
 
 class Recorder:
@@ -49,20 +50,25 @@ class Recorder:
         self.on = True
         self.seen = 0
         self.errors: list[Exception] = []
-        self.rules: dict[Any, Recorded] = {}
-        self.defined: dict[tuple[str, int, str], Recorded] = {}
+        self.rules: dict[str, Recorded] = {}
+        self.more: dict[tuple[str, int, str], set[str]] = {}  # by line, the rules beyond those told apart
+        self.own: dict[str, set[str]] = {}  # by package, the rules of a framework's own
+        self._known: Known[Identity | None] = Known()
+        self._made: dict[tuple[str, int, str], list[Definition]] = {}
         self._lock = threading.RLock()
 
     def made(self, who: Callable[[], Definition]) -> None:
-        """Be told of a definition."""
+        """Be told of a definition. Its gradient may come later: who it is, is asked when that is needed."""
         if not self.on:
             return
         try:
             known = who()
             if self._wanted(known):
                 with self._lock:
-                    rule = Recorded.of(known)
-                    self.defined[rule.place] = rule
+                    made = self._made.setdefault((*known.place, known.name), [])
+                    if len(made) > 1 and len({identity_of(other).key for other in made}) < len(made):
+                        made.pop()
+                    made[VARIANTS:] = [known]
         except Exception as error:  # no mistake of the recorder may reach the program
             self.errors.append(error)
 
@@ -72,30 +78,64 @@ class Recorder:
             return
         try:
             known = who()
-            if self._wanted(known):
-                with self._lock:
-                    self._keep(known, given())
+            if not known.gives:  # a gradient may still come
+                return
+            with self._lock:
+                who_it_is = self._known.of(known.anchor, lambda: self._identity(known))
+                rule = None if who_it_is is None else self._rule(known, who_it_is)
+                if rule is not None:
+                    self._keep(rule, known, given)
         except Exception as error:
             self.errors.append(error)
 
-    def _keep(self, known: Definition, given: Given) -> None:
-        key = known.key
-        rule = self.rules.get(key)
+    @property
+    def defined(self) -> dict[Place, Recorded]:
+        """List the rules that were made or called, as they are now."""
+        rules = list(self.rules.values())
+        for known in (known for made in self._made.values() for known in made):
+            if known.gives:
+                found = identity_of(known)
+                if found.key not in self.rules:
+                    rules.append(Recorded.of(known, found.key, found.facts))
+        return {rule.place: rule for rule in rules}
+
+    def _identity(self, known: Definition) -> Identity | None:
+        """Say who a rule is; nobody, if it is not to be checked."""
+        if not self._wanted(known):
+            if not known.module.startswith("pullback.hosts"):
+                self.own.setdefault(known.owner, set()).add(f"{known.module}.{known.name}")
+            return None
+        return identity_of(known)
+
+    def _rule(self, known: Definition, found: Identity) -> Recorded | None:
+        rule = self.rules.get(found.key)
         if rule is None:
-            rule = self.rules[key] = Recorded.of(known)
-            self.defined[rule.place] = rule
+            line = (*known.place, known.name)
+            if sum((r.path, r.line, r.name) == line for r in self.rules.values()) >= VARIANTS:
+                self.more.setdefault(line, set()).add(found.key)
+                return None
+            rule = self.rules[found.key] = Recorded.of(known, found.key, found.facts)
+        return rule
+
+    def _keep(self, rule: Recorded, known: Definition, given: Callable[[], Given]) -> None:
         rule.calls += 1
         self.seen += 1
-        # Values are copied for the few calls that are kept, not for every one.
-        if rule.wants(frameworks.sample(given, rule.framework, copy=self.spec), self.limit):
-            sample = frameworks.sample(given, rule.framework, copy=self.freeze)
-            if rule.keep(sample, self.limit):
-                rule.function = known.kept()[0]  # the closure that saw these values
-                if self.folder is not None:
+        try:
+            # Values are copied for the few calls that are kept, not for every one.
+            if rule.wants(frameworks.sample(given(), rule.framework, copy=self.spec), self.limit):
+                sample = frameworks.sample(given(), rule.framework, copy=self.freeze)
+                sample.function = known.kept()[0]
+                if rule.keep(sample, self.limit) and self.folder is not None:
                     store.write(self.folder, self.seen, rule, sample)
+        except Exception as error:
+            lines = str(error).strip().splitlines()
+            why = f"{type(error).__name__}: {lines[0][:200] if lines else ''}"
+            rule.lost[why] = rule.lost.get(why, 0) + 1
         if self.most is not None and self.seen >= self.most and self.full is not None:
             full, self.full = self.full, None
             full()
 
     def _wanted(self, known: Definition) -> bool:
-        return not f"{known.module}.".startswith("pullback.hosts." if self.everything else OWN)
+        if self.everything:
+            return not f"{known.module}.".startswith("pullback.hosts.")
+        return not known.owner

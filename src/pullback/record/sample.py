@@ -7,15 +7,19 @@ value yet; everything else is a static and is kept as it is.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from pullback import tree
+from pullback.declare import Declaration
 from pullback.rule import Intent
+from pullback.view.declared import said_of
 from pullback.view.definition import Definition
+
+Place: TypeAlias = "tuple[str, int, str, str]"  # file, line, name, key
 
 
 @dataclass(frozen=True)
@@ -37,12 +41,19 @@ class Placeholder:
 
 @dataclass
 class Sample:
-    """Hold the arguments of one call, and the framework and device that its tensors belong to."""
+    """Hold the arguments of one call, and the framework and device that its tensors belong to.
+
+    `still` are the places of leaves that the program asked no gradient of; `tied` says which leaf is the very
+    tensor that another place holds. `function` is the closure that saw these values, in this process.
+    """
 
     leaves: list[Any]
     structure: tree.Tree | None
     framework: str = ""
     device: str = ""
+    still: frozenset[int] = frozenset()
+    tied: dict[int, int] = field(default_factory=dict)
+    function: Callable[..., Any] | None = None
 
     @property
     def has_values(self) -> bool:
@@ -51,7 +62,7 @@ class Sample:
 
     def describe(self) -> str:
         """Write the tensors' dtypes and shapes as a person would."""
-        return ", ".join(text for text in map(_described, self.leaves) if text)
+        return ", ".join(text for text in map(described, self.leaves) if text)
 
     def arguments(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Give the arguments back, in their structure."""
@@ -59,7 +70,8 @@ class Sample:
         return args, kwargs
 
 
-def _described(leaf: Any) -> str:
+def described(leaf: Any) -> str:
+    """Write the dtype and shape of a tensor; nothing for a static."""
     if not isinstance(leaf, (np.ndarray, Spec)):
         return ""
     if leaf.shape is None:
@@ -74,7 +86,7 @@ class Recorded:
 
     `framework` is empty for a rule that runs on any. `user` is what the user wrote, `signature` how it is
     called, where the function itself does not tell; `intent` is a claim that the maker of the rule states;
-    `fixed` are the places of arguments that it differentiates past.
+    `fixed` are the places of arguments that it differentiates past; `facts` what its code holds, in words.
     """
 
     function: Callable[..., Any]
@@ -90,20 +102,31 @@ class Recorded:
     signature: inspect.Signature | None = None
     intent: Intent | None = None
     fixed: tuple[int, ...] = ()
+    key: str = ""  # the same in every process
+    facts: Mapping[str, str] = field(default_factory=dict)
+    lost: dict[str, int] = field(default_factory=dict)  # calls that could not be recorded, by reason
+    shown: str = ""  # its name, made distinct
+    qualified: str = ""  # its name as an import spells it
 
     @classmethod
-    def of(cls, known: Definition) -> Recorded:
+    def of(cls, known: Definition, key: str = "", facts: Mapping[str, str] | None = None) -> Recorded:
         """Make the record of a function or rule."""
         function, user = known.kept()
         return cls(
             function, known.name, known.kind, known.module, *known.place, known.framework, user=user,
             signature=known.signature, intent=known.intent, fixed=known.fixed,
+            key=key, facts=facts or {}, qualified=known.qualified,
         )  # fmt: skip
 
+    def said(self) -> Declaration:
+        """Give what is said of the rule from outside."""
+        place = (self.path, self.line)
+        return said_of(self.function, self.user, name=self.qualified, place=place, maker=self.intent)
+
     @property
-    def place(self) -> tuple[str, int, str]:
+    def place(self) -> Place:
         """Name the rule in a way that another process understands."""
-        return (self.path, self.line, self.name)
+        return (self.path, self.line, self.name, self.key)
 
     def wants(self, hollow: Sample, limit: int) -> bool:
         """Tell whether a call of this signature might be kept; nothing of it was copied yet."""
@@ -131,7 +154,7 @@ class Recorded:
 
 def signature(sample: Sample) -> Any:
     """Say what makes two calls different: framework, structure, shapes, dtypes and statics."""
-    return (sample.framework, _shape_of(sample.structure), tuple(map(_key, sample.leaves)))
+    return (sample.framework, _shape_of(sample.structure), tuple(map(_key, sample.leaves)), sample.still)
 
 
 def _shape_of(structure: tree.Tree | None) -> Any:
@@ -148,4 +171,6 @@ def _key(leaf: Any) -> Any:
         return ("tensor", leaf.shape, leaf.dtype)
     if isinstance(leaf, (bool, int, float, complex, str, bytes, type(None), Placeholder)):
         return (type(leaf), leaf)
+    if isinstance(leaf, tuple):  # one that is no structure, such as a torch.Size
+        return (type(leaf), *map(_key, leaf))
     return (type(leaf), id(leaf))

@@ -3,20 +3,61 @@
 from __future__ import annotations
 
 import builtins
+import contextlib
 import importlib
+import importlib.machinery
 import io
 import os
 import sys
 import threading
 import traceback
+from collections.abc import Iterator
 from types import ModuleType
 
+SUFFIXES = importlib.machinery.all_suffixes()
 
-def run_script(path: str, arguments: list[str], *, name: str = "__main__") -> str:
+
+@contextlib.contextmanager
+def beside(folder: str, before: set[str]) -> Iterator[None]:
+    """Put a folder first on the path, as Python does for what it runs.
+
+    A module of ours may have the name of one in the folder: the program gets its own, and we keep ours.
+    `before` are the modules that Python itself had imported by then.
+    """
+    hidden = {name: sys.modules.pop(name) for name in _shadowed(folder, before)}
+    sys.path.insert(0, folder)
+    try:
+        yield
+    finally:
+        for name, module in hidden.items():
+            sys.modules.setdefault(name, module)
+
+
+def _shadowed(folder: str, before: set[str]) -> list[str]:
+    try:
+        there = set(os.listdir(folder))
+    except OSError:
+        return []
+    roots = {name.partition(".")[0] for name in sys.modules} - before - {"pullback", "__main__"}
+    own = {root for root in roots if root in there or any(f"{root}{end}" in there for end in SUFFIXES)}
+    inside = os.path.join(os.path.abspath(folder), "")
+    return [
+        name
+        for name, module in sys.modules.items()
+        if name.partition(".")[0] in own and not str(getattr(module, "__file__", "")).startswith(inside)
+    ]
+
+
+def run_script(path: str, arguments: list[str], *, name: str = "__main__", before: set[str]) -> str:
     """Run a script and say in one sentence how it ended, if not well."""
+    if getattr(sys.flags, "safe_path", False):  # there `python script.py` leaves the path alone, too
+        return _run(path, arguments, name)
+    with beside(os.path.dirname(path), before):
+        return _run(path, arguments, name)
+
+
+def _run(path: str, arguments: list[str], name: str) -> str:
     sys.argv = [path, *arguments]
-    if not getattr(sys.flags, "safe_path", False):  # there `python script.py` leaves the path alone, too
-        sys.path[0] = os.path.dirname(path)
     shown = os.path.basename(path)
     # The module stays: what the script defined is checked after it has ended.
     module = sys.modules[name] = ModuleType(name)
@@ -32,7 +73,8 @@ def run_script(path: str, arguments: list[str], *, name: str = "__main__") -> st
         if isinstance(end.code, int):
             hint = "; it may need arguments: put them after --" if end.code == 2 and not arguments else ""
             return f"{shown} ended with exit status {end.code}{hint}"
-        print(end.code, file=sys.stderr)
+        with contextlib.suppress(Exception):  # the script may have replaced the stream
+            print(end.code, file=sys.stderr)
         return f"{shown} ended with: {str(end.code).splitlines()[0][:200]}"
     except KeyboardInterrupt:
         return f"{shown} was interrupted"
@@ -59,10 +101,11 @@ def told(error: BaseException, path: str = "") -> str:
     inside = os.path.dirname(os.path.dirname(__file__)) + os.sep
     machinery = (inside, "<frozen", os.path.dirname(importlib.__file__))
     kept = [f for f in frames if not f.filename.startswith(machinery)]
-    print("Traceback (most recent call last):", file=sys.stderr)
-    sys.stderr.writelines(traceback.format_list(kept))
-    sys.stderr.writelines(traceback.format_exception_only(type(error), error))
-    sys.stderr.flush()
+    with contextlib.suppress(Exception):  # the script may have replaced the stream
+        print("Traceback (most recent call last):", file=sys.stderr)
+        sys.stderr.writelines(traceback.format_list(kept))
+        sys.stderr.writelines(traceback.format_exception_only(type(error), error))
+        sys.stderr.flush()
     at = next((f for f in reversed(kept) if not path or f.filename == path), None)
     lines = str(error).strip().splitlines()
     text = f": {lines[0][:200]}" if lines else ""

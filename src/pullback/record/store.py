@@ -7,20 +7,22 @@ from __future__ import annotations
 
 import os
 import pickle
-from typing import TypeAlias
+from dataclasses import replace
 
-from pullback.record.sample import Recorded, Sample
+import numpy as np
+
+from pullback.record.sample import Place, Recorded, Sample
 
 MOST_BYTES = 2**28  # of one sample
 SUFFIX = ".sample"
-Place: TypeAlias = "tuple[str, int, str]"
 
 
 def write(folder: str, number: int, rule: Recorded, sample: Sample) -> None:
     """Write one sample."""
-    size = sum(getattr(leaf, "nbytes", 0) for leaf in sample.leaves)
+    size = sum(leaf.nbytes for leaf in sample.leaves if isinstance(leaf, np.ndarray))
     try:
-        data = pickle.dumps((rule.place, sample if size <= MOST_BYTES else None))
+        alone = replace(sample, function=None)  # a function is built again from its source
+        data = pickle.dumps((rule.place, alone if size <= MOST_BYTES else None))
     except Exception:  # a static may be anything
         data = pickle.dumps((rule.place, None))
     with open(os.path.join(folder, f"{number:09d}{SUFFIX}"), "wb") as file:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,17 @@ class TensorFlow(Framework):
 
     def spec(self, tensor: Any) -> Spec:
         return Spec(None if tensor.shape.rank is None else tuple(tensor.shape.as_list()), tensor.dtype.name)
+
+    def trained(self, tensor: Any) -> bool:
+        import tensorflow as tf
+
+        return isinstance(tensor, tf.Variable)
+
+    def operation(self, kind: str, names: Sequence[str]) -> Callable[..., Any] | None:
+        import tensorflow as tf
+
+        raw = getattr(tf.raw_ops, kind, None)
+        return None if raw is None else lambda *tensors: raw(**dict(zip(names, tensors)))
 
     def copied(self, value: Any) -> Any:
         try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,9 @@ class Torch(Framework):
         shape = tuple(n if type(n) is int else None for n in tensor.shape)
         return Spec(shape, str(tensor.dtype).removeprefix("torch."))
 
+    def trained(self, tensor: Any) -> bool:
+        return bool(tensor.requires_grad)
+
     def carried(self, tensor: Any) -> tuple[Any, list[int]]:
         from pullback.hosts.torch import private
 
@@ -49,6 +53,39 @@ class Torch(Framework):
                 return plain.clone()
             array = leaves.viewed(plain.resolve_conj().resolve_neg().to("cpu"))
             return plain.clone() if array is None else array
+
+    def still(self, leaves: Sequence[Any]) -> frozenset[int]:
+        tensors = {i: leaf for i, leaf in enumerate(leaves) if self.owns(leaf)}
+        quiet = frozenset(i for i, leaf in tensors.items() if not leaf.requires_grad)
+        # A call that nobody differentiates says nothing of what is asked.
+        return frozenset() if len(quiet) == len(tensors) else quiet
+
+    def packed(self, leaf: Any) -> tuple[Any, Callable[[Any], Any]] | None:
+        import torch
+
+        if not self.owns(leaf):
+            return None
+        if leaf.layout == torch.sparse_coo:
+            whole = leaf.detach().coalesce()
+            indices, shape = whole.indices(), whole.shape
+            return whole.values(), lambda values: torch.sparse_coo_tensor(
+                indices, values, shape, check_invariants=False, is_coalesced=True
+            )
+        if leaf.layout in (torch.sparse_csr, torch.sparse_csc):
+            rows = leaf.layout == torch.sparse_csr
+            ends = leaf.crow_indices() if rows else leaf.ccol_indices()
+            places, kind, shape = leaf.col_indices() if rows else leaf.row_indices(), leaf.layout, leaf.shape
+            return leaf.detach().values(), lambda values: torch.sparse_compressed_tensor(
+                ends, places, values, shape, layout=kind, check_invariants=False
+            )
+        return None
+
+    def operation(self, kind: str, names: Sequence[str]) -> Callable[..., Any] | None:
+        import torch
+
+        return next(
+            (getattr(m, kind) for m in (torch, torch.nn.functional, torch.special) if hasattr(m, kind)), None
+        )
 
     def device(self, tensor: Any) -> str:
         return "" if tensor.is_meta else str(tensor.device)

@@ -14,6 +14,7 @@ from pullback.report.printable import printable
 if TYPE_CHECKING:
     from pullback.checker.finding import Finding, Report
 
+LEFT = ("budget", "crash")  # why a rule was left before all was asked
 HEADINGS = ("rule", "verdict", "claim", "resolution", "oracle", "can do", "where")
 ON_PURPOSE = "different on purpose"
 
@@ -26,6 +27,8 @@ def written(report: Report) -> str:
 
 def verdict(report: Report) -> str:
     """Say the verdict in a word or two, with its causes or its reason."""
+    if looks_meant(report):
+        return "surrogate? declare it"
     if report.verdict == "wrong" and report.causes:
         return f"wrong: {', '.join(report.causes)}"
     if report.verdict == "undecided":
@@ -39,9 +42,14 @@ def declared(report: Report) -> bool:
     return report.intent.startswith(ON_PURPOSE)
 
 
+def looks_meant(report: Report) -> bool:
+    """Tell whether all that is wrong looks like a surrogate that nobody declared."""
+    return report.verdict == "wrong" and report.causes == ["surrogate"]
+
+
 def unfinished(report: Report) -> list[Finding]:
     """List the findings that say why not everything was asked."""
-    return [f for f in report.findings if f.verdict == "note" and f.reason == "budget"]
+    return [f for f in report.findings if f.verdict == "note" and f.reason in LEFT]
 
 
 def cells(report: Report, where: str = "") -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,6 +17,7 @@ from pullback.report.printable import cleaned
 
 SCHEMA = 1
 NUMBERS = ("measured", "claimed", "resolution")
+NOT_RUN, NOT_RECORDED = "not run", "not recorded"  # why nothing could be said of a call
 
 
 @dataclass(frozen=True)
@@ -29,11 +30,23 @@ class Entry:
     line: int = 0
     signature: str = ""
     calls: int = 0
+    qualified: str = ""  # the rule's name as an import spells it
+    excused: str = ""  # why it does not count: "known" by a baseline, "skipped" by a declaration
+
+    @property
+    def named(self) -> str:
+        """Name the rule, in every run the same."""
+        return self.qualified or self.report.name
 
     @property
     def where(self) -> str:
         """Give `path:line`, as short as it can be from here."""
         return f"{relative(self.path)}:{self.line}" if self.path else self.report.source
+
+    @property
+    def unchecked(self) -> str:
+        """Say why the call was not checked at all; nothing where it was."""
+        return next((f.reason for f in self.report.findings if f.reason in (NOT_RUN, NOT_RECORDED)), "")
 
 
 @dataclass
@@ -45,6 +58,10 @@ class Run:
     entries: list[Entry] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    # Tables of the configuration that spoke of a rule, and those that could have and did not.
+    used: set[str] = field(default_factory=set)
+    unused: set[str] = field(default_factory=set)
+    signal: int = 0  # that ended it
 
     def rules(self) -> list[list[Entry]]:
         """Group the entries by rule, in the order of their first check."""
@@ -54,17 +71,36 @@ class Run:
         return list(groups.values())
 
     def exit_code(self, *, strict: bool = False) -> int:
-        """Give 2 when a target could not be run, 1 when something is wrong, 0 otherwise."""
+        """Give 2 when a target could not be run, 1 when something is wrong, 2 when a rule was not checked.
+
+        One that a signal ended gives what a shell gives for it.
+        """
+        if self.signal:
+            return 128 + self.signal
         if self.problems:
             return 2
-        verdicts = {e.report.verdict for e in self.entries}
-        return int("wrong" in verdicts or (strict and "undecided" in verdicts))
+        verdicts = {e.report.verdict for e in self.entries if not e.excused}
+        if "wrong" in verdicts:
+            return 1
+        if any(map(not_checked, self.rules())):
+            return 2
+        return int(strict and "undecided" in verdicts)
+
+
+def not_checked(entries: Sequence[Entry]) -> str:
+    """Say why a rule was not checked: a call of it was not recorded, or not one of its calls could be run."""
+    lost = [e for e in entries if e.unchecked == NOT_RECORDED]
+    left = lost or ([] if any(not e.unchecked for e in entries) else list(entries))
+    return left[0].report.findings[0].sentence if left else ""
 
 
 def worst(entries: Iterable[Entry]) -> Entry:
-    """Give the entry that says most of its rule: wrong, else undecided, else unfinished, else the first."""
-    order = {"wrong": 0, "undecided": 1, "right": 2}
-    return min(entries, key=lambda e: (order[e.report.verdict], not unfinished(e.report)))
+    """Give the entry that says most of its rule: wrong, else undecided, else unfinished, else the first.
+
+    What is excused says less than what is not.
+    """
+    order = {"wrong": 0, "undecided": 1, "right": 3}
+    return min(entries, key=lambda e: (2 if e.excused else order[e.report.verdict], not unfinished(e.report)))
 
 
 def relative(path: str) -> str:
@@ -85,7 +121,7 @@ def to_plain(entry: Entry) -> dict[str, Any]:
         finding.update({name: _written(finding[name]) for name in NUMBERS})
     return {
         "target": entry.target, "path": entry.path, "line": entry.line, "signature": entry.signature,
-        "calls": entry.calls, **report,
+        "calls": entry.calls, "qualified": entry.qualified, "excused": entry.excused, **report,
     }  # fmt: skip
 
 
@@ -98,7 +134,8 @@ def from_plain(data: dict[str, Any]) -> Entry:
         oracle=data["oracle"], capabilities=data["capabilities"], seed=data["seed"], intent=data["intent"],
         source=data["source"], forwards=data["forwards"], pullbacks=data["pullbacks"],
     )  # fmt: skip
-    return Entry(report, data["target"], data["path"], data["line"], data["signature"], data["calls"])
+    places = (data[name] for name in ("target", "path", "line", "signature", "calls", "qualified", "excused"))
+    return Entry(report, *places)
 
 
 def _written(number: float | None) -> float | str | None:

@@ -16,14 +16,15 @@ from typing import Any
 import numpy as np
 
 from pullback import tree
-from pullback.dtypes import is_real_or_complex
+from pullback.declare import NOTHING, Declaration
+from pullback.dtypes import ROUNDOFF, is_real_or_complex
 from pullback.errors import NoTensorError
 from pullback.hosts import keras as layers
 from pullback.hosts.base import Met
 from pullback.hosts.operation import Tensor
 from pullback.rule import Rule, source_of, written
 from pullback.view import rules, switches
-from pullback.view.arguments import Arguments, is_array
+from pullback.view.arguments import EVERYTHING, Arguments, Asked, is_array
 from pullback.view.definition import importing
 from pullback.view.export import survives_export
 from pullback.view.framework import Framework, Function, Run, Vjp
@@ -42,6 +43,7 @@ class Adapter(Framework):
     """Adapt one callable and its example arguments."""
 
     variables: Sequence[Any] = ()  # of a Keras layer
+    said: Declaration = NOTHING  # of the callable, from outside
     by_steps: Callable[[], contextlib.AbstractContextManager[None]] = contextlib.nullcontext
     bodies: tuple[How | None, list[Met]]
     silent: frozenset[int] = frozenset()  # inputs whose gradient is None where the host cannot say so
@@ -53,9 +55,11 @@ class Adapter(Framework):
         kwargs: dict[str, Any],
         dtype: str | None = None,
         original: Adapter | None = None,
+        asked: Asked = EVERYTHING,
     ) -> None:
         self.function = function
         self.dtype = dtype
+        self.asked = asked
         self.original = original  # what this is a copy of, in another precision
         self.runs: dict[How, Run] = {}
         self.copies: dict[str, Subject | None] = {}
@@ -63,7 +67,7 @@ class Adapter(Framework):
         self.fixed = [] if self.native is None else self.native.passed_over(args, kwargs)
         rule = getattr(function, "rule", None)
         self.rule: Rule | None = rule if isinstance(rule, Rule) else None
-        self.arguments = Arguments(args, kwargs, self.is_input)
+        self.arguments = Arguments(args, kwargs, self.is_input, asked)
         with self.surroundings():
             named = zip(self.arguments.inputs, self.arguments.names(self.signature()))
             self.tensors = [self.cast(self.tensor(leaf, name)) for leaf, name in named]
@@ -73,9 +77,15 @@ class Adapter(Framework):
                     f"{self.name}: no argument is a tensor or an array; there is nothing to differentiate"
                 )
             self.inputs: Arrays = tuple(map(self.array, (*self.tensors, *self.parameters.values())))
-        self.differentiable = tuple(is_real_or_complex(a.dtype) for a in self.inputs)
+        wanted = [*map(all, zip(self.arguments.wanted, self.requested(self.arguments.inputs)))]
+        wanted += [True] * len(self.parameters)
+        self.differentiable = tuple(w and is_real_or_complex(a.dtype) for a, w in zip(self.inputs, wanted))
 
     # ── what a host may say otherwise ────────────────────────────────────────────────────────────────────
+
+    def requested(self, leaves: Sequence[Any]) -> list[bool]:
+        """Tell of each argument whether its gradient is asked for, where the arguments say so."""
+        return [True] * len(leaves)
 
     def is_input(self, leaf: Any) -> bool:
         """Tell whether a leaf is an input."""
@@ -155,7 +165,9 @@ class Adapter(Framework):
         host = self.host
         leaves = [leaf for leaf in tree.flatten(returned)[0] if leaf is not None]
         tensors = [leaf if host.is_tensor(leaf) else self.output(leaf) for leaf in leaves]
-        return [t for t in tensors if t is not None and host.differentiable(t)]
+        kept = [t for t in tensors if t is not None and host.differentiable(t)]
+        # A dtype that numbers are only kept in has too few digits to measure anything by.
+        return [t for t in kept if self.host.spec(t).dtype in ROUNDOFF]
 
     def output(self, leaf: Any) -> Tensor | None:
         """Make a tensor of an output that is none; None for what cannot be one."""
@@ -222,7 +234,9 @@ class Adapter(Framework):
 
     def _copy(self, name: str) -> Subject | None:
         try:
-            other = type(self)(self.function, self.arguments.args, self.arguments.kwargs, name, self)
+            args, kwargs = self.arguments.args, self.arguments.kwargs
+            other = type(self)(self.function, args, kwargs, name, self, self.asked)
+            other.said = self.said
             made = other.subject()
             shapes = [output.shape for output in self.forward()(self.inputs)]
             return made if other.ran() == shapes else None
@@ -253,6 +267,10 @@ class Adapter(Framework):
         host = self.host
         return tuple(n for n, v in cells.items() if host.is_tensor(v) and host.differentiable(v))
 
+    def draws(self) -> bool:
+        """Tell whether a call draws random numbers of the host's, where that can be told."""
+        return False
+
     def sharing(self) -> Pullback | None:
         """Give the pullback that works on the very arrays, for a host whose tensors can be changed."""
         return None
@@ -260,7 +278,7 @@ class Adapter(Framework):
     def subject(self) -> Subject:
         """Put it together."""
         body, met = self.bodies = rules.bodies(self) if self.original is None else self.original.bodies
-        intent = rules.claim(self.rule, met)
+        intent = rules.claim(self.rule, met, self.said)
         like = intent.function if intent.kind == "like" else None
         target: How | None = None if like is None else (lambda _: like)
         oracle = target or body
@@ -293,9 +311,12 @@ class Adapter(Framework):
             astype=self.astype,
             intent=intent,
             accuracy=self.rule.accuracy if self.rule is not None else None,
-            order=rule.order if rule is not None else None,
+            order=self.said.order or (rule.order if rule is not None else None),
+            domain=self.said.domain,
+            declared=self.said.origin,
             is_rule=bool(met) or rule is not None,
             is_builtin=str(getattr(self.definition(), "__module__", "")).startswith(self.builtin),
+            draws=self.draws(),
             forward_mode_claimed=rule is not None,
             captured=self.captured(),
             source=rule.source if rule is not None else source_of(self.definition()),

@@ -6,9 +6,11 @@ input only if nothing else is one, as in a call of a rule.
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -33,18 +35,46 @@ def is_array(leaf: Any) -> bool:
     return isinstance(leaf, (np.ndarray, np.generic)) and leaf.dtype.kind not in "OSU"
 
 
+@dataclass(frozen=True)
+class Asked:
+    """Say what a program asked of a call: nothing of the `still` leaves.
+
+    `built` makes of the arguments what is called with them: a tensor that stands inside another argument too.
+    """
+
+    still: tuple[Any, ...] = ()
+    built: Callable[[list[Any]], list[Any]] | None = None
+
+    def is_still(self, leaf: Any) -> bool:
+        """Tell whether no gradient is asked of a leaf."""
+        return any(leaf is other for other in self.still)
+
+
+EVERYTHING = Asked()
+
+
 class Arguments:
     """Hold the arguments of one call, seen flat."""
 
     def __init__(
-        self, args: tuple[Any, ...], kwargs: dict[str, Any], is_input: Callable[[Any], bool]
+        self,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        is_input: Callable[[Any], bool],
+        asked: Asked = EVERYTHING,
     ) -> None:
+        self.asked = asked
         self.args = tuple(np.asarray(a) if is_number_list(a) else a for a in args)
         self.kwargs = kwargs
         self.leaves, self.tree = tree.flatten([list(self.args), kwargs])
         self.slots = [i for i, leaf in enumerate(self.leaves) if is_input(leaf)]
         if not self.slots:
             self.slots = [i for i, leaf in enumerate(self.leaves) if isinstance(leaf, (float, complex))]
+
+    @property
+    def wanted(self) -> list[bool]:
+        """Tell of each input whether a gradient is asked of it."""
+        return [not self.asked.is_still(leaf) for leaf in self.inputs]
 
     @property
     def inputs(self) -> list[Any]:
@@ -57,7 +87,7 @@ class Arguments:
         for slot, value in zip(self.slots, values):
             leaves[slot] = value
         args, kwargs = tree.unflatten(self.tree, leaves)
-        return args, kwargs
+        return args if self.asked.built is None else self.asked.built(args), kwargs
 
     def names(self, signature: inspect.Signature | None) -> list[str]:
         """Name the inputs after the parameters of the function."""
@@ -77,9 +107,22 @@ class Arguments:
 
     def written(self, function: str, names: Sequence[str]) -> str:
         """Write the call as code, with names in the places of the inputs."""
-        args, kwargs = self.filled([_Name(name) for name in names])
-        parts = [*map(repr, args), *(f"{key}={value!r}" for key, value in kwargs.items())]
+        leaves = list(self.leaves)
+        for slot, name in zip(self.slots, names):
+            leaves[slot] = _Name(name)
+        args, kwargs = tree.unflatten(self.tree, leaves)
+        parts = [_code(value, f"argument_{i}") for i, value in enumerate(args)]
+        parts += [f"{key}={_code(value, key)}" for key, value in kwargs.items()]
         return f"{function}({', '.join(parts)})"
+
+
+def _code(value: Any, name: str) -> str:
+    """Write a value as code; one that shows itself in other words is named."""
+    try:
+        ast.parse(repr(value), mode="eval")
+    except (SyntaxError, ValueError):
+        return name
+    return repr(value)
 
 
 class _Name(str):

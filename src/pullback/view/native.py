@@ -78,10 +78,11 @@ def collecting(host: Host) -> Iterator[list[Met]]:
             _met.reset(token)
 
 
-def is_bypassed(name: str) -> bool:
+def is_bypassed(native: Callable[[], Native]) -> bool:
     """Tell whether a native rule that is called here runs as its body, and take note of it."""
     met = _met.get()
     if met is None:
         return False
-    met.append(Met(name, EXACT))
+    known = native()
+    met.append(Met(known.name, EXACT if known.intent is None else known.intent, known))
     return True

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from pullback import contract, outputs, tree
 from pullback.application import Application, RulePullback
+from pullback.declare import Declaration
 from pullback.hosts.base import Met
 from pullback.hosts.operation import Tensor
 from pullback.plan import Plan, plan
 from pullback.rule import EXACT, Intent, Rule, signature_of
+from pullback.view.declared import claimed
 from pullback.view.subject import Arrays, Cotangents, Pullback
 
 if TYPE_CHECKING:
@@ -25,7 +27,7 @@ def bodies(adapter: Adapter) -> tuple[How | None, list[Met]]:
     """Give the way to run every rule as its plain body, and the rules that were met."""
     rule = adapter.rule
     if rule is not None and _fits(rule, adapter):
-        return (lambda _: functools.partial(_outputs, rule)), [Met(rule.name, rule.intent)]
+        return (lambda _: functools.partial(_outputs, rule)), [Met(rule.name, rule.intent, rule)]
     try:
         with adapter.surroundings(), adapter.bypassed() as met:
             adapter.tried(adapter.run())
@@ -57,13 +59,16 @@ def _fits(rule: Rule, adapter: Adapter) -> bool:
     return True
 
 
-def claim(rule: Rule | None, met: Sequence[Met]) -> Intent:
-    """Say what the gradient claims to be: what its rule says, or what the rules inside make of it."""
+def claim(rule: Rule | None, met: Sequence[Met], said: Declaration) -> Intent:
+    """Say what the gradient claims to be: what is declared, what its rule says, or what those inside make."""
+    if said.intent is not None:
+        return said.intent
     if rule is not None:
         return rule.intent
     for other in met:
-        if other.intent.kind != "exact":
-            return Intent("differs", reason=f"it uses {other.name}, whose gradient is {other.intent}")
+        intent = claimed(other)
+        if intent.kind != "exact":
+            return Intent("differs", reason=f"it uses {other.name}, whose gradient is {intent}")
     return EXACT
 
 
@@ -75,12 +80,12 @@ def by_hand(adapter: Adapter) -> Pullback | None:
         rule = Rule(adapter.function, adapter.name, adapter.signature() or signature_of(None))
     elif rule.bare or not _fits(rule, adapter):
         return None
-    if adapter.parameters or (adapter.rule is None and native is None):
+    if adapter.parameters or adapter.asked.built or (adapter.rule is None and native is None):
         return None
 
     def pullback(inputs: Arrays, cotangents: Arrays) -> Cotangents:
         with adapter.surroundings():
-            sources, given = adapter.constants(inputs), adapter.constants(cotangents)
+            sources, given = adapter.sources(inputs), adapter.constants(cotangents)
             args, kwargs = adapter.arguments.filled(sources)
             made, tensors = plan(rule, tuple(args), kwargs)
             if native is None:

@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from pullback.domain import Domain, Limits
 from pullback.rule import EXACT, Intent
 from pullback.view.words import Words
 
@@ -26,10 +27,20 @@ Pullback: TypeAlias = Callable[[Arrays, Arrays], Cotangents]
 
 @dataclass
 class Counter:
-    """Count what a check costs."""
+    """Count what a check costs; `look` is asked before each evaluation whether it may go on."""
 
     forwards: int = 0
     pullbacks: int = 0
+    look: Callable[[], None] = lambda: None
+
+
+@dataclass(frozen=True)
+class KnownAs:
+    """Say how a declaration names a rule: by its qualified name, its maker, and the name in its module."""
+
+    qualified: str = ""
+    kind: str = ""
+    name: str = ""
 
 
 @dataclass(frozen=True)
@@ -65,10 +76,16 @@ class Subject:
     astype: Callable[[str], Subject | None] | None = None
     intent: Intent = EXACT
     order: int | None = None
+    domain: Domain | None = None  # where the function means something
+    limits: Limits | None = None  # … as bounds of every input, once the check has begun
+    inside: Callable[[Arrays], bool] | None = None  # … and the question itself
+    declared: str = ""  # where the intent was declared, if it was not the rule itself that states it
+    known_as: KnownAs = field(default_factory=KnownAs)
     accuracy: float | None = None  # that the gradient claims to have; None: all digits
     is_rule: bool = False
     # A function of the host itself: nobody who checks it can mend it.
     is_builtin: bool = False
+    draws: bool = False  # it draws random numbers of the host's
     forward_mode_claimed: bool = False
     mends_shapes: bool = False  # the host puts a cotangent of a wrong shape right in silence
     captured: tuple[str, ...] = ()
@@ -100,10 +117,12 @@ def counted(subject: Subject) -> Subject:
     counter = subject.counter
 
     def forward(inputs: Arrays) -> Arrays:
+        counter.look()
         counter.forwards += 1
         return subject.forward(inputs)
 
     def pullback(inputs: Arrays, cotangents: Arrays) -> Cotangents:
+        counter.look()
         counter.pullbacks += 1
         return subject.pullback(inputs, cotangents)
 

@@ -91,6 +91,11 @@ class External:
             self._sites.clear()
 
     @property
+    def has_gradient(self) -> bool:
+        """Whether a derivative was given in any way."""
+        return len(self.roles) > 1 or self.options.scheme is not None
+
+    @property
     def pull_is_external(self) -> bool:
         """Whether the pullback is an external function, with a derivative of its own."""
         return hasattr(self.roles.get("pullback"), "external")

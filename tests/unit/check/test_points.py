@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from pullback.checker.points import own_points, promise
+from pullback.checker.points import own_points
+from pullback.checker.promises import promise
 
 
 @pytest.mark.parametrize(

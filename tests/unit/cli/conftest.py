@@ -30,12 +30,15 @@ class Project:
         """Run Python without us: what it prints."""
         return self.start(*arguments).stdout.decode(errors="replace")
 
+    def path(self):
+        """Give the path on which this pullback is found."""
+        return os.pathsep.join([SOURCE, *filter(None, [os.environ.get("PYTHONPATH")])])
+
     def start(self, *arguments):
-        path = os.pathsep.join([SOURCE, *filter(None, [os.environ.get("PYTHONPATH")])])
         return subprocess.run(
             [sys.executable, *arguments],
             cwd=self.folder,
-            env={**os.environ, "PYTHONPATH": path, "TF_CPP_MIN_LOG_LEVEL": "3"},
+            env={**os.environ, "PYTHONPATH": self.path(), "TF_CPP_MIN_LOG_LEVEL": "3"},
             capture_output=True,
             timeout=300,
         )

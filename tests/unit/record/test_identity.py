@@ -1,7 +1,8 @@
 """Rules are told apart by what the user wrote, not by the wrapper around it."""
 
 import pullback as pb
-from pullback.view.definition import identity, place_of
+from pullback.record.identity import identity_of
+from pullback.view.definition import Own, place_of
 
 
 @pb.custom_gradient
@@ -15,6 +16,6 @@ def second(x):
 
 
 def test_two_rules_are_two():
-    assert identity(first) != identity(second)
+    assert identity_of(Own(first)).key != identity_of(Own(second)).key
     assert place_of(first) != place_of(second)
     assert place_of(first)[0] == __file__

@@ -150,7 +150,7 @@ def test_definitions_are_told(recorder):
             return x, lambda g: g
 
     assert [(rule.name, rule.kind) for rule in recorder.defined.values()] == [
-        ("later", "jax.custom_gradient")
+        ("test_definitions_are_told.later", "jax.custom_gradient")
     ]
 
 

@@ -226,7 +226,7 @@ def test_a_compiler_of_our_own_rule_does_not_read_the_recorder(recorder):
     plain = run()
     with recording(recorder):
         assert run() == plain
-    assert only(recorder).name == "doubled"
+    assert only(recorder).name.endswith(".doubled")
     torch.compiler.reset()
 
 

@@ -57,7 +57,7 @@ def test_what_cannot_be_called_says_so():
     def refuses(x):
         raise ValueError("never")
 
-    with pytest.raises(NoInputsError, match=r"`refuses`.*never"):
+    with pytest.raises(NoInputsError, match=r"refuses`.*never"):
         inputs(refuses)
 
 

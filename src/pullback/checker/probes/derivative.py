@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import time
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import chain
 
 import numpy as np
 
+from pullback.checker.budget import SHARE, Budget
 from pullback.checker.equation import Outcome
-from pullback.checker.examine import examine, reads_one_triangle
+from pullback.checker.examine import examine, excuse
 from pullback.checker.finding import Finding
+from pullback.checker.needless import needless
 from pullback.checker.oracle import AUTODIFF, FLOAT64, SHIPPED
 from pullback.checker.points import Point, own_points
 from pullback.checker.probe import probe
@@ -18,9 +20,9 @@ from pullback.checker.problem import Problem, ShapeMismatchError
 from pullback.checker.settings import Settings
 from pullback.checker.space import roundoff
 from pullback.checker.switches import switch_points
+from pullback.checker.triangles import one_triangle
 from pullback.view.subject import Subject
 
-PATIENCE = 20.0  # seconds for the checker's own points; the given one takes what it takes
 WHY = {
     "noise": "rounding hides the derivative",
     "rough": "the function varies on the scale of rounding",
@@ -28,53 +30,53 @@ WHY = {
     "domain": "the function does not exist on one side",
     "nonfinite": "the function or its gradient is not finite here",
     "empty": "there are no entries",
+    "random": "it draws random numbers, and says of them that they have no gradient",
     "no gradient": "no gradient flows to any input",
 }
 
 
 @probe(rank=30)
-def question(subject: Subject, settings: Settings) -> list[Finding]:
+def question(subject: Subject, settings: Settings) -> Iterator[Finding]:
     """Test the given point, then own points until one fails."""
     if subject.intent.kind == "differs":
-        return [
-            Finding(
-                "derivative", "note", f"the gradient is {subject.intent}: not compared with the derivative"
-            )
-        ]
+        yield Finding(
+            "derivative", "note", f"the gradient is {subject.intent}: not compared with the derivative"
+        )
+        yield from needless(subject, settings)
+        return
     if not any(subject.differentiable):
-        return [
-            Finding(
-                "derivative",
-                "undecided",
-                "no input is floating or complex: there is nothing to differentiate",
-                reason="no gradient",
-            )
-        ]
+        yield Finding(
+            "derivative",
+            "undecided",
+            "no input is floating or complex: there is nothing to differentiate",
+            reason="no gradient",
+        )
+        return
     if not subject.forward(subject.inputs):
         said = "the function returned no floating or complex tensor: no gradient can flow through it"
-        return [Finding("derivative", "undecided", said, reason="no gradient")]
+        yield Finding("derivative", "undecided", said, reason="no gradient")
+        return
     try:
         outcome = examine(subject, Point("given", subject.inputs), settings.rng(4), settings, own=False)
     except ShapeMismatchError:
-        return []  # the contract probe says so
+        return  # the contract probe says so
     except Exception as error:  # a pullback that raises: the contract probe says so too
-        return [
-            Finding("derivative", "undecided", f"no gradient: {type(error).__name__}", reason="no gradient")
-        ]
-    first = finding_of(subject, outcome, Point("given", subject.inputs))
+        yield Finding("derivative", "undecided", f"no gradient: {type(error).__name__}", reason="no gradient")
+        return
+    yield finding_of(subject, outcome, Point("given", subject.inputs))  # at once: it is proven
     if outcome.verdict == "wrong" or not settings.own_points:
-        return [first]
-    findings = [first]
-    tested = 0
+        return
+    tested, holes = 0, 0
     # A factorisation that reads one triangle has no gradient to speak of away from symmetric matrices.
-    symmetric_only = reads_one_triangle(Problem.of(subject))
-    start, stopped = time.monotonic(), ""
+    any_square = not subject.is_rule
+    symmetric_only = one_triangle(Problem.of(subject), anything=any_square) is not None
+    patience, stopped = Budget(settings.budget / SHARE), ""
     drawn = own_points(subject, settings.rng(5))
     for i, point in enumerate(chain(drawn, switch_points(subject, settings.rng(9)))):
-        if time.monotonic() - start > PATIENCE:
-            stopped = f"; it is slow, and no more were tried after {PATIENCE:g} s"
+        if patience.spent:
+            stopped = f"; it is slow, and no more were tried after {patience.limit:g} s"
             break
-        if symmetric_only and not reads_one_triangle(Problem.of(subject.at(point.inputs))):
+        if symmetric_only and not one_triangle(Problem.of(subject.at(point.inputs)), anything=any_square):
             continue
         try:
             found = examine(subject, point, settings.rng(6, i), settings, own=True)
@@ -83,30 +85,32 @@ def question(subject: Subject, settings: Settings) -> list[Finding]:
         except Exception:  # a pullback that raises at a point nobody asked for
             continue
         tested += found.verdict == "right"
-        if found.reason == "nonfinite" and found.worst is not None and len(findings) < 2:
-            findings.append(
-                Finding(
-                    "derivative",
-                    "note",
-                    f"the gradient is not finite at a point of the checker's own ({point.label}), "
-                    "where the slope is",
-                    inputs=point.inputs,
-                )
+        if found.reason == "nonfinite" and found.worst is not None and not holes:
+            holes += 1
+            yield Finding(
+                "derivative",
+                "note",
+                f"the gradient is not finite at a point of the checker's own ({point.label}), "
+                "where the slope is",
+                inputs=point.inputs,
             )
+        why = excuse(subject, point, found, settings) if found.verdict == "wrong" else ""
+        if why:
+            if not holes:
+                said = f"not the derivative at a point of the checker's own ({point.label}) {why}"
+                yield Finding("derivative", "note", said, point=point.label, inputs=point.inputs)
+            holes += 1
+            continue
         if found.verdict == "wrong" and subject.is_builtin:
             sentence = f"the host's own gradient is wrong at a point of the checker's own ({point.label})"
-            return [
-                *findings,
-                replace(finding_of(subject, found, point), verdict="note", sentence=sentence),
-            ]
+            yield replace(finding_of(subject, found, point), verdict="note", sentence=sentence)
+            return
         if found.verdict == "wrong":
-            return [*findings, finding_of(subject, found, point)]
-    findings.append(
-        Finding(
-            "derivative", "note", f"also right at {tested} points of the checker's own{stopped}", point="own"
-        )
+            yield finding_of(subject, found, point)
+            return
+    yield Finding(
+        "derivative", "note", f"also right at {tested} points of the checker's own{stopped}", point="own"
     )
-    return findings
 
 
 def finding_of(subject: Subject, outcome: Outcome, point: Point) -> Finding:

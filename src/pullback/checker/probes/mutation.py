@@ -28,7 +28,7 @@ def question(subject: Subject, settings: Settings) -> list[Finding]:
     return [
         Finding(
             "mutation",
-            "wrong",
+            "wrong" if subject.is_rule else "note",  # a running mean is meant to be changed
             f"the call changes {', '.join(changed)} in place",
             "mutation",
             "work on a copy",

@@ -8,9 +8,10 @@ from pullback.checker.examine import examine
 from pullback.checker.finding import Finding
 from pullback.checker.points import Point
 from pullback.checker.probe import probe
-from pullback.checker.problem import ShapeMismatchError
+from pullback.checker.problem import Problem, ShapeMismatchError
 from pullback.checker.second import second_subject
 from pullback.checker.settings import Settings
+from pullback.checker.triangles import one_triangle
 from pullback.view.subject import Subject
 
 ROW = "second order"
@@ -21,6 +22,10 @@ def question(subject: Subject, settings: Settings) -> list[Finding]:
     """Test the host's second derivative against differences of the pullback."""
     if settings.order < 2 or subject.second is None or subject.order == 1 or not any(subject.differentiable):
         return []
+    half = one_triangle(Problem.of(subject), anything=not subject.is_rule)
+    if half is not None and any(a.tobytes() != b.tobytes() for a, b in zip(half.inputs, subject.inputs)):
+        said = "not asked: the function reads one triangle of an input that is not symmetric"
+        return [Finding("second_order", "note", said, capability=ROW, answer="undecided")]
     rng = settings.rng(8)
     try:
         lifted = second_subject(subject, rng)

@@ -107,7 +107,7 @@ class JaxHost(Host):
 
     def apply(self, operation: Operation, tensors: list[Any]) -> list[Any]:
         if self.bypassed is not None:
-            self.bypassed.append(Met(operation.name, operation.intent))
+            self.bypassed.append(Met(operation.name, operation.intent, operation.rule))
             return operation.forward(tensors)[0]
 
         return apply(operation, tensors)

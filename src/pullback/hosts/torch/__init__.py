@@ -131,7 +131,7 @@ class TorchHost(Host):
 
     def apply(self, operation: Operation, tensors: list[Any]) -> list[Any]:
         if self.bypassed is not None:
-            self.bypassed.append(Met(operation.name, operation.intent))
+            self.bypassed.append(Met(operation.name, operation.intent, operation.rule))
             return operation.forward(tensors)[0]
         if private.transforming() or private.level() >= 0:
             return transforms.handed(operation, tensors)

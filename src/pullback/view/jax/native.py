@@ -20,7 +20,8 @@ import numpy as np
 from pullback import tree
 from pullback.hosts.base import Met
 from pullback.patched import patched
-from pullback.rule import reach
+from pullback.rule import name_of, reach
+from pullback.view.definition import module_of, package_of, place_of
 from pullback.view.native import ByHand, Listen, Listener, Native, collecting, is_bypassed
 
 MODULE = "jax._src.custom_derivatives"
@@ -55,12 +56,37 @@ class CustomRule(Native):
         if self.kind == "equinox.filter_custom_vjp":
             self.fixed = (0, 1, 3, 4)  # it differentiates its first argument only, which comes third here
         super().__init__(user)
-        self.spelled = self.name if self.name.isidentifier() else ""
+        name = name_of(user)
+        self.spelled = name if name.isidentifier() else ""
 
     def is_jax(self) -> bool:
         """Tell a rule of JAX itself: it is what its function is, and stays."""
-        parts = (self.user, getattr(self.rule, "bwd", None) or getattr(self.rule, "jvp", None))
-        return all(f"{getattr(part, '__module__', '')}.".startswith(("jax.", "jaxlib.")) for part in parts)
+        return self.owner in ("jax", "jaxlib")
+
+    @property
+    def anchor(self) -> Any:
+        return self.rule
+
+    def parts(self) -> dict[str, Any]:
+        gradients = {name: getattr(self.rule, name, None) for name in ("fwd", "bwd", "jvp")}
+        held = {name: part for name, part in gradients.items() if part is not None}
+        return {"function": self.body, **held, "nondiff": tuple(self.nondiff)}
+
+    @functools.cached_property
+    def given(self) -> list[Any]:
+        """List the functions that somebody gave: the function, and its gradient."""
+        parts = self.parts()
+        jvp = inspect.getclosurevars(parts["jvp"]).nonlocals if inspect.isfunction(parts.get("jvp")) else {}
+        given = [self.user, parts.get("bwd"), parts.get("jvp"), *(jvp.get("jvps") or ())]  # of `defjvps`
+        return [part for part in given if part is not None]
+
+    @property
+    def owner(self) -> str:
+        return package_of(map(module_of, self.given))
+
+    @functools.cached_property
+    def place(self) -> tuple[str, int]:
+        return place_of(next((part for part in self.given if not package_of([module_of(part)])), self.user))
 
     def kept(self) -> tuple[Any, Any]:
         return (_unavailable, None) if self._holds_tracers() else (self.called, self.user)
@@ -174,7 +200,7 @@ def bypassed() -> Iterator[list[Met]]:
     def plain(call: Callable[..., Any]) -> Callable[..., Any]:
         def body_only(self: Any, *args: Any, **kwargs: Any) -> Any:
             native = CustomRule(self)
-            if native.is_jax() or not is_bypassed(native.name):
+            if native.is_jax() or not is_bypassed(lambda: native):
                 return call(self, *args, **kwargs)
             return native.body(*args, **kwargs)
 

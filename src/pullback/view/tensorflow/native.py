@@ -38,6 +38,9 @@ class Made(Native):
         super().__init__(function)
         self.kind = f"tf.{maker}"
 
+    def parts(self) -> dict[str, Any]:
+        return {"function": self.user._tf_decorator.decorated_target, "line": None}
+
     def by_hand(self) -> ByHand | None:
         if self.kind != "tf.custom_gradient":
             return None
@@ -56,18 +59,25 @@ class Seen(Native):
 
     def __init__(self, body: Any, site: tuple[str, int] | None = None) -> None:
         self.body = body
+        self.site = site
         maker = _wrapper_of(body)
         if maker is None:
             super().__init__(body)
             return
         super().__init__(dict(zip(body.__code__.co_freevars, body.__closure__))["f"].cell_contents)
         self.kind = maker
-        self.key = (maker, site, self.key)
         self.module = ""  # the function may be TensorFlow's, the rule is the user's
         self.name = f"{maker}({self.name})"
         self.place = site or self.place
         if maker == "tf.grad_pass_through":
             self.intent = Intent("differs", reason=maker)
+
+    @property
+    def anchor(self) -> Any:
+        return self.body
+
+    def parts(self) -> dict[str, Any]:
+        return {"function": self.user, "line": self.site}
 
     def kept(self) -> tuple[Any, Any]:
         import tensorflow as tf
@@ -112,7 +122,7 @@ def bypassed() -> Iterator[list[Met]]:
 
     def run_by(native: Callable[..., Any]) -> Callable[..., Any]:
         def run(body: Any, args: Any, kwargs: Any) -> Any:
-            if not is_bypassed(getattr(body, "__name__", "rule")):
+            if not is_bypassed(lambda: Seen(body)):
                 return native(body, args, kwargs)
             return body(*args, **kwargs)[0]
 

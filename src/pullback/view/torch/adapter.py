@@ -8,6 +8,7 @@ copies of its buffers, so that the module stays as it was.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import inspect
 import io
 import warnings
@@ -20,12 +21,13 @@ from torch.autograd import forward_ad
 
 from pullback.hosts.keras import is_layer
 from pullback.hosts.torch import HOST
+from pullback.hosts.torch.private import TorchDispatchMode
 from pullback.patched import patched
 from pullback.view import arguments
 from pullback.view.adapter import Adapter, itself
 from pullback.view.framework import Run, Vjp
 from pullback.view.rules import How
-from pullback.view.subject import Array, Arrays, Cotangents, Pullback
+from pullback.view.subject import Array, Arrays, Cotangents, Pullback, Subject
 from pullback.view.torch import leaves, native
 from pullback.view.torch.words import TorchWords
 
@@ -39,6 +41,7 @@ class TorchAdapter(Adapter):
     mends_shapes = True
     builtin = ("torch", "keras")
     slow = frozenset({"torch.compile"})
+    loose: frozenset[int] = frozenset()  # outputs that are not judged
 
     @contextlib.contextmanager
     def surroundings(self) -> Iterator[None]:
@@ -48,10 +51,21 @@ class TorchAdapter(Adapter):
             yield
 
     def is_input(self, leaf: Any) -> bool:
+        if isinstance(leaf, torch.Tensor) and leaf.layout != torch.strided and self.asked.is_still(leaf):
+            return False
         return arguments.is_array(leaf) or isinstance(leaf, torch.Tensor) or HOST.owns(type(leaf))
 
+    def requested(self, leaves: Sequence[Any]) -> list[bool]:
+        """Take the flags of the arguments, once one is set: as PyTorch itself does."""
+        flags = [bool(getattr(leaf, "requires_grad", False)) for leaf in leaves]
+        return flags if any(flags) else [True] * len(flags)
+
     def tensor(self, leaf: Any, name: str = "an output") -> Any:
-        value = getattr(leaf, "value", leaf) if not isinstance(leaf, (torch.Tensor, np.generic)) else leaf
+        value: Any = (
+            getattr(leaf, "value", leaf) if not isinstance(leaf, (torch.Tensor, np.generic)) else leaf
+        )
+        if self.rule is None and leaves.is_sparse(value):
+            return leaves.values_of(value.detach())
         if isinstance(value, torch.Tensor):
             return HOST.tensor(value.detach(), where=self.name, argument=name)
         return leaves.tensor_of(np.asarray(value)) if arguments.is_array(value) else torch.as_tensor(value)
@@ -67,6 +81,28 @@ class TorchAdapter(Adapter):
 
     def constants(self, arrays: Arrays) -> list[Any]:
         return [leaves.tensor_of(np.array(a)).to(self.device) for a in arrays]
+
+    def subject(self) -> Subject:
+        self.loose = self.unconnected()
+        subject = super().subject()
+        if any(map(leaves.is_sparse, self.arguments.inputs)):
+            # PyTorch's gradients of sparse tensors are constants, without a word.
+            return dataclasses.replace(subject, second=None)
+        return subject
+
+    def unconnected(self) -> frozenset[int]:
+        """List the outputs that are said to have no gradient, beside others that have one."""
+        try:
+            with self.surroundings():
+                flags = [o.requires_grad for o in self.run()(self.sources(self.inputs))]
+        except Exception:  # it cannot run at its example: the first probe says so
+            return frozenset()
+        return frozenset(k for k, yes in enumerate(flags) if not yes) if any(flags) else frozenset()
+
+    def draws(self) -> bool:
+        with self.surroundings(), _Draws() as seen, contextlib.suppress(Exception):
+            self.run()(self.sources(self.inputs))
+        return seen.random
 
     def sources(self, inputs: Arrays) -> list[Any]:
         return self.watched(self.constants(inputs))
@@ -108,13 +144,42 @@ class TorchAdapter(Adapter):
 
     def run(self, how: How = itself) -> Run:
         run = super().run(how)
-        # A function may work in place on what it is given, but not on a leaf.
-        return lambda sources: run([source.clone() for source in sources])
+        sparse = {k: leaf for k, leaf in enumerate(self.arguments.inputs) if leaves.is_sparse(leaf)}
+
+        def copied(sources: Sequence[Any]) -> list[Any]:
+            # A function may work in place on what it is given, but not on a leaf.
+            copies = [source.clone() for source in sources]
+            found = run([leaves.filled(sparse[k], c) if k in sparse else c for k, c in enumerate(copies)])
+            if not self.loose or max(self.loose) >= len(found):
+                return found
+            return [output for k, output in enumerate(found) if k not in self.loose]
+
+        return copied
+
+    def flat(self, returned: Any) -> list[Any]:
+        return [t.to_dense() if leaves.is_sparse(t) else t for t in super().flat(returned)]
 
     # ── derivatives ──────────────────────────────────────────────────────────────────────────────────────
 
     def vjp(self, run: Run, sources: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
-        return self.gradient(run(sources), self.among(sources), cotangents)
+        try:
+            return self.gradient(run(sources), self.among(sources), cotangents)
+        except RuntimeError as error:
+            # One that runs a backward inside its own refuses `torch.autograd.grad`, as checkpoints do.
+            try:
+                return self.accumulated(run(sources), self.among(sources), cotangents)
+            except RuntimeError:
+                raise error from None
+
+    @staticmethod
+    def accumulated(outputs: Sequence[Any], moving: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
+        """Pull back as a training loop does, with `.backward()`."""
+        ends, given = zip(*[(o, c.to(o.device)) for o, c in zip(outputs, cotangents) if o.requires_grad])
+        torch.autograd.backward(ends, given)
+        found = [source.grad for source in moving]
+        for source in moving:
+            source.grad = None
+        return found
 
     @staticmethod
     def gradient(
@@ -167,7 +232,11 @@ class TorchAdapter(Adapter):
     def compiled(self) -> Mapping[str, tuple[Run, Vjp]]:
         # The default compiler needs a C++ or Triton toolchain; what a rule can get wrong is the tracing.
         def how(function: Callable[..., Any]) -> Callable[..., Any]:
-            return torch.compile(function, backend="aot_eager")
+            # Copied inside: what works in place on an input of the compiled program is not differentiated.
+            def copied(*args: Any, **kwargs: Any) -> Any:
+                return function(*[a.clone() if isinstance(a, torch.Tensor) else a for a in args], **kwargs)
+
+            return torch.compile(copied, backend="aot_eager")
 
         run = self.run(how)
         return {"torch.compile": (run, lambda sources, cots: self.vjp(run, sources, cots))}
@@ -213,6 +282,16 @@ class TorchAdapter(Adapter):
         if isinstance(self.function, torch.nn.Module) and not is_layer(self.function):
             return inspect.signature(self.function.forward)
         return super().signature()
+
+
+class _Draws(TorchDispatchMode):
+    """See whether an operation draws random numbers."""
+
+    random = False
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.random = self.random or torch.Tag.nondeterministic_seeded in func.tags
+        return func(*args, **(kwargs or {}))
 
 
 class _Module(torch.nn.Module):

@@ -14,12 +14,20 @@ from pullback.dtypes import CARRIER, of_numpy
 from pullback.errors import UnsupportedInputError
 from pullback.view.subject import Array
 
+_COMPRESSED = {
+    torch.sparse_csr: ("crow_indices", "col_indices"),
+    torch.sparse_bsr: ("crow_indices", "col_indices"),
+    torch.sparse_csc: ("ccol_indices", "row_indices"),
+    torch.sparse_bsc: ("ccol_indices", "row_indices"),
+}
 _CARRIERS = {1: "uint8", 2: "int16"}  # dtypes that both know, by size
 
 
 def array_of(tensor: Any) -> Array:
     """Give the array of a tensor, sharing nothing with it."""
     plain = tensor.detach().to("cpu").resolve_conj().resolve_neg()
+    if plain._is_zerotensor():  # zeros without memory, as some of PyTorch's own gradients are
+        plain = plain.clone()
     array = viewed(plain if plain.layout == torch.strided else plain.to_dense())
     if array is None:
         raise UnsupportedInputError.about(
@@ -54,3 +62,24 @@ def tensor_of(array: Array) -> Any:
 
 def _name(tensor: Any) -> str:
     return str(tensor.dtype).removeprefix("torch.")
+
+
+def is_sparse(value: Any) -> bool:
+    """Tell whether a value is a tensor that names the entries it has."""
+    return isinstance(value, torch.Tensor) and value.layout in (torch.sparse_coo, *_COMPRESSED)
+
+
+def values_of(tensor: Any) -> Any:
+    """Give the entries of a sparse tensor: they are what moves, where they stand is fixed."""
+    return (tensor.coalesce() if tensor.layout == torch.sparse_coo else tensor).values().clone()
+
+
+def filled(tensor: Any, values: Any) -> Any:
+    """Give a sparse tensor with other entries in the same places."""
+    if tensor.layout == torch.sparse_coo:
+        places = tensor.detach().coalesce().indices()
+        return torch.sparse_coo_tensor(places, values, tensor.shape, is_coalesced=True)
+    rows, columns = _COMPRESSED[tensor.layout]
+    return torch.sparse_compressed_tensor(
+        getattr(tensor, rows)(), getattr(tensor, columns)(), values, tensor.shape, layout=tensor.layout
+    )

@@ -12,42 +12,20 @@ import functools
 import inspect
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from pullback.hosts.base import Met
 from pullback.patched import patched
 from pullback.view.definition import place_of
 from pullback.view.native import ByHand, Given, Listen, Listener, Native, collecting, is_bypassed
+from pullback.view.torch.context import Context
 
 FUNCTIONS = "torch.autograd.function"
 OPERATORS = "torch._library.autograd"
 DEFINITIONS = "torch._library.custom_ops"
 COMPILER = "torch._dynamo.variables.misc"
 KERAS = "keras.src.backend.torch.core"
-
-
-class Context:
-    """Stand for the `ctx` of a function that is run by hand."""
-
-    materialize_grads = True
-
-    def __init__(self, needs_input_grad: Iterable[bool]) -> None:
-        self.needs_input_grad = tuple(needs_input_grad)
-        self.saved_tensors: tuple[Any, ...] = ()
-
-    def save_for_backward(self, *tensors: Any) -> None:
-        self.saved_tensors = tensors
-
-    save_for_forward = save_for_backward
-
-    def mark_dirty(self, *tensors: Any) -> None:
-        """Take note of nothing: what is recorded is the operation itself."""
-
-    mark_non_differentiable = mark_dirty
-
-    def set_materialize_grads(self, value: bool) -> None:
-        self.materialize_grads = value
 
 
 class TorchRule(Native):
@@ -76,7 +54,7 @@ class TorchRule(Native):
             bound = self.signature.bind(*args, **kwargs)
             args, kwargs = bound.args, bound.kwargs
         with torch.no_grad():
-            context = Context(isinstance(x, torch.Tensor) for x in args)
+            context = Context(isinstance(x, torch.Tensor) and x.requires_grad for x in args)
             outputs = self.forward(context, args, kwargs)
             every = outputs if isinstance(outputs, (tuple, list)) else [outputs]
             return self.backward(context, *map(cotangent, every))
@@ -89,12 +67,22 @@ class AutogradFunction(TorchRule):
 
     def __init__(self, function: Any) -> None:
         super().__init__(function)
-        # Two classes may share a forward and differ in their backward.
-        codes = (getattr(getattr(function, name), "__code__", None) for name in ("forward", "backward"))
-        self.key = (function.__qualname__, *codes)
         self.place, self.signature = _shown(function)
-        self.spelled = f"{self.name}.apply"
+        self.spelled = f"{function.__name__}.apply"
         self.backward = function.backward
+
+    def parts(self) -> dict[str, Any]:
+        base = sys.modules["torch"].autograd.Function
+        held = {
+            k: v
+            for kind in reversed(self.user.__mro__)
+            if kind not in base.__mro__
+            for k, v in vars(kind).items()
+        }
+        return {
+            "name": self.user.__qualname__,
+            **{k: v for k, v in sorted(held.items()) if not k.startswith("_")},
+        }
 
     def kept(self) -> tuple[Any, Any]:
         return self.user.apply, self.user
@@ -117,6 +105,18 @@ class Operator(TorchRule):
         self.operator, self.info, self.backward = operator, info, info._backward_fn
         self.signature = inspect.signature(self.user) if self.user is not info._backward_fn else None
         self.name = str(getattr(operator, "_opoverload", operator)._schema.name)
+
+    @property
+    def anchor(self) -> Any:
+        return self.info
+
+    def parts(self) -> dict[str, Any]:
+        held = {"function": self.user, "backward": self.backward, "setup": self.info._setup_context_fn}
+        return {"name": self.name, **held}
+
+    @property
+    def qualified(self) -> str:
+        return self.name
 
     def kept(self) -> tuple[Any, Any]:
         return self.operator, self.user
@@ -216,13 +216,13 @@ def bypassed() -> Iterator[list[Met]]:
     def apply(cls: Any, *args: Any, **kwargs: Any) -> Any:
         native = AutogradFunction(cls)
         is_user = cls.__module__.partition(".")[0] not in ("torch", "pullback")  # those stay what they are
-        if not is_user or not is_bypassed(native.name):
+        if not is_user or not is_bypassed(lambda: native):
             return super(single, cls).apply(*args, **kwargs)
         context = Context(isinstance(x, torch.Tensor) and x.requires_grad for x in args)
         return native.forward(context, args, kwargs)
 
     def body_only(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if self._backward_fn is None or not is_bypassed(self._name):
+        if self._backward_fn is None or not is_bypassed(lambda: Operator(self, self)):
             return call(self, *args, **kwargs)
         return self._init_fn(*args, **kwargs)
 

@@ -1,4 +1,4 @@
-"""Stopping a script from outside, at any moment, until it hears.
+"""Stopping a script or a body that does not return, at any moment, until it hears.
 
 An exception raised in the middle of a framework's C code ends the process: so the signal only asks for a
 trace, and the stop is raised at the next line of Python that is not a framework's. A script may swallow it;
@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Any
 
@@ -26,25 +26,40 @@ class Stop(BaseException):
 
 
 class Clock:
-    """Stop the main thread after some seconds, or as soon as told."""
+    """Stop the main thread after some seconds, or as soon as told.
 
-    def __init__(self) -> None:
+    `cpu` counts the seconds that the process computes; `why` is raised; `due` may say that it is too early.
+    """
+
+    def __init__(
+        self,
+        *,
+        cpu: bool = False,
+        why: Callable[[], BaseException] = Stop,
+        due: Callable[[], bool] = lambda: True,
+    ) -> None:
+        self.why = why
+        self.due = due
+        self.anywhere = cpu  # a body may stand in any module; a script is left by its own lines
         self.running = False
         self.rang = False
         self.attempts = 0
         self.left = 0  # lines to let pass in this attempt
         self.available = hasattr(signal, "setitimer")
+        if self.available:
+            names = ("ITIMER_PROF", "SIGPROF") if cpu else ("ITIMER_REAL", "SIGALRM")
+            self.timer, self.number = (getattr(signal, name) for name in names)
 
     def ring(self, after: float = 1e-3) -> None:
         """Ask for a stop, and ask again until it is heard."""
         if self.available:
-            signal.setitimer(signal.ITIMER_REAL, after, AGAIN)
+            signal.setitimer(self.timer, after, AGAIN)
 
     @contextlib.contextmanager
     def watching(self, seconds: float | None) -> Iterator[None]:
         """Let a block be stopped; the stop ends here."""
         self.running = True
-        before = signal.signal(signal.SIGALRM, self._asked) if self.available else None
+        before = signal.signal(self.number, self._asked) if self.available else None
         try:
             if seconds is not None:
                 self.ring(max(seconds, 1e-3))
@@ -55,17 +70,17 @@ class Clock:
             self.running = False
             sys.settrace(None)
             if self.available:
-                signal.setitimer(signal.ITIMER_REAL, 0)
-                signal.signal(signal.SIGALRM, before if before is not None else signal.SIG_DFL)
+                signal.setitimer(self.timer, 0)
+                signal.signal(self.number, before if before is not None else signal.SIG_DFL)
 
     def _asked(self, number: int, frame: FrameType | None) -> None:
-        if not self.running:
+        if not self.running or not self.due():
             return
         self.rang = True
         self.attempts += 1
         self.left = self.attempts - 1
         if self.attempts > DIRECT and frame is not None and _safe(frame):
-            raise Stop
+            raise self.why()
         sys.settrace(self._trace)
         while frame is not None:
             if _safe(frame):
@@ -76,9 +91,11 @@ class Clock:
         if not self.running or not _safe(frame):
             return None
         # What swallows the stop is some frame of the script: its own lines are the way out.
-        if event == "line" and (self.attempts == 1 or frame.f_globals.get("__name__") == "__main__"):
+        if event == "line" and (
+            self.anywhere or self.attempts == 1 or frame.f_globals.get("__name__") == "__main__"
+        ):
             if self.left <= 0:
-                raise Stop
+                raise self.why()
             self.left -= 1
         return self._trace
 

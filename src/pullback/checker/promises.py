@@ -1,0 +1,125 @@
+"""What example arguments promise, and whether another point keeps it.
+
+A rule may rest on what its arguments are: positive, ordered, sorted, distinct, whole numbers. A failure at a
+point that breaks such a promise says nothing about the rule at the arguments it is for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeAlias
+
+import numpy as np
+
+from pullback.dtypes import double, is_complex, is_real_or_complex
+from pullback.view.subject import Array, Arrays
+
+Test: TypeAlias = Callable[[Array], bool]
+Kept: TypeAlias = Callable[[Arrays], bool]
+
+
+def promise(x: Array) -> str:
+    """Name the structure that an example obviously has."""
+    if x.size == 0 or not np.isfinite(x).all():
+        return "fixed"
+    if np.isin(x, (0, 1)).all() and (x == 0).any() and (x == 1).any():
+        return "mask"
+    if x.ndim >= 2 and x.shape[-1] == x.shape[-2] and x.shape[-1] > 1:
+        if np.allclose(x, np.conj(np.swapaxes(x, -1, -2)), rtol=1e-6, atol=1e-9):
+            eigenvalues = np.linalg.eigvalsh(x)
+            return "positive definite" if eigenvalues.min() > 0 else "symmetric"
+        if np.array_equal(x, np.tril(x)) or np.array_equal(x, np.triu(x)):
+            return "triangular"
+    if x.ndim >= 1 and x.shape[-1] > 1 and not is_complex(x.dtype):
+        if (x >= 0).all() and np.allclose(x.sum(-1), 1, rtol=1e-5):
+            return "simplex"
+        if np.allclose(np.square(x).sum(-1), 1, rtol=1e-5):
+            return "unit length"
+    return "free"
+
+
+def structure(x: Array) -> str:
+    """Name the structure of an example of any dtype."""
+    return promise(x.astype(double(x.dtype)))
+
+
+# What a rule that comes with a body need not rest on: where the plain gradient of the body is right and the
+# claimed one is not, the rule fails at what its function takes.
+WEAK = frozenset({"sign", "distinct", "whole", "sorted", "structure"})
+
+
+def broken(given: Arrays, inputs: Arrays, names: Sequence[str]) -> tuple[str, str] | None:
+    """Name the first promise of the given arguments that a point breaks: its kind, and in words."""
+    weak = None
+    for kind, said, kept in promises(given, names):
+        if not kept(inputs):
+            if kind not in WEAK:
+                return kind, said
+            weak = weak or (kind, said)
+    return weak
+
+
+def promises(given: Arrays, names: Sequence[str]) -> Iterator[tuple[str, str, Kept]]:
+    """List what the given arguments promise: the kind, the words, and the test of a point."""
+    floats = [k for k, x in enumerate(given) if x.size and is_real_or_complex(x.dtype)]
+    wide = {k: given[k].astype(double(given[k].dtype)) for k in floats}
+    real = [k for k in floats if not is_complex(given[k].dtype) and np.isfinite(wide[k]).all()]
+    for k in floats:
+        shape = promise(wide[k])
+        if shape not in ("free", "fixed"):
+            yield "structure", f"`{names[k]}` is of the kind: {shape}", _shaped(k, shape)
+    for k in real:
+        for kind, said, test in _TESTS:
+            if test(wide[k]):
+                yield kind, f"`{names[k]}` {said}", _one(k, test)
+    for a in real:
+        for b in real:
+            if a != b and _below(wide[a], wide[b]):
+                yield "order", f"`{names[a]}` is below `{names[b]}`", _two(a, b)
+    for k, x in enumerate(given):
+        if x.dtype.kind in "iu":
+            for axis in range(x.ndim):
+                if x.shape[axis] > 1 and _unique(x, axis):
+                    yield "distinct", f"`{names[k]}` holds no entry twice", _along(k, axis)
+
+
+def _one(k: int, test: Test) -> Kept:
+    return lambda inputs: test(inputs[k].astype(np.float64))
+
+
+def _shaped(k: int, kind: str) -> Kept:
+    return lambda inputs: structure(inputs[k]) == kind
+
+
+def _two(a: int, b: int) -> Kept:
+    return lambda inputs: _below(inputs[a].astype(np.float64), inputs[b].astype(np.float64))
+
+
+def _along(k: int, axis: int) -> Kept:
+    return lambda inputs: _unique(inputs[k], axis)
+
+
+def _below(a: Array, b: Array) -> bool:
+    try:
+        return bool((a < b).all())
+    except ValueError:  # shapes that do not go together
+        return False
+
+
+def _unique(x: Array, axis: int) -> bool:
+    ordered = np.sort(x, axis=axis)
+    return not (np.diff(ordered, axis=axis) == 0).any()
+
+
+def _sorted(x: Array) -> bool:
+    return x.ndim >= 1 and x.shape[-1] > 2 and bool((np.diff(x, axis=-1) > 0).all())
+
+
+_TESTS: tuple[tuple[str, str, Test], ...] = (
+    ("sign", "is positive", lambda x: bool((x > 0).all())),
+    ("sign", "is not negative", lambda x: bool((x >= 0).all())),
+    ("sign", "is negative", lambda x: bool((x < 0).all())),
+    ("sorted", "is sorted", _sorted),
+    ("whole", "holds whole numbers", lambda x: bool((x == np.round(x)).all())),
+    ("distinct", "holds no entry twice", lambda x: x.size > 1 and len(np.unique(x)) == x.size),
+)

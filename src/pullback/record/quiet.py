@@ -1,0 +1,64 @@
+"""Keeping still what the frameworks log while rules are checked; what a rule itself writes is passed on.
+
+The checker compiles, retraces and fails on purpose, hundreds of times. Their C++ writes to the standard error
+stream past Python, so the streams are turned into files for that while, and gone through afterwards.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import re
+import sys
+import tempfile
+from collections.abc import Iterator
+
+# 2026-01-31 12:00:00.123456: I tensorflow/… · I0000 00:00:1769860800.123456 … · W0131 12:00:00.123456 …
+LOGGED = re.compile(
+    rb"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+: )?[IWEF](\d{4} [\d:.]+\s| (tensorflow|external)/)"
+)
+LOGGERS = ("tensorflow", "absl", "jax", "torch._dynamo", "torch.export", "torch._functorch", "torch.fx")
+# A script may replace these.
+_dup, _dup2, _close, _write = os.dup, os.dup2, os.close, os.write
+
+
+@contextlib.contextmanager
+def quiet() -> Iterator[None]:
+    """Hold back what is logged in a block, and what a rule writes at every one of its calls but the first."""
+    for name in LOGGERS:
+        if name.partition(".")[0] in sys.modules:
+            logging.getLogger(name).setLevel(logging.CRITICAL)
+    with held(1), held(2):
+        yield
+
+
+@contextlib.contextmanager
+def held(stream: int) -> Iterator[None]:
+    """Turn a stream into a file for the time of a block; then pass its lines on, each of them once."""
+    _flush()
+    with contextlib.ExitStack() as stack:
+        try:
+            kept = stack.enter_context(tempfile.TemporaryFile())
+            before = _dup(stream)
+            _dup2(kept.fileno(), stream)
+        except Exception:  # the script may have closed the stream, or replaced `tempfile`
+            yield
+            return
+        try:
+            yield
+        finally:
+            _flush()
+            _dup2(before, stream)
+            _close(before)
+            with contextlib.suppress(OSError):
+                kept.seek(0)
+                for line in dict.fromkeys(kept):
+                    if not LOGGED.match(line):
+                        _write(stream, line)
+
+
+def _flush() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(Exception):  # the script may have closed or replaced it
+            stream.flush()

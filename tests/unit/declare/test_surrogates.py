@@ -1,0 +1,156 @@
+"""A surrogate is recognised and told how to be declared; a mistake is never taken for one."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+import torch
+from rules import RULES
+
+import pullback as pb
+from pullback.checker import Settings, check_subject
+from pullback.view.subject import KnownAs, Subject
+
+X = np.random.default_rng(3).normal(size=8) * 1.5
+QUICK = Settings(seed=1, probes=("contract", "derivative", "linearity"))
+
+
+def step(x):
+    return (x > 0).astype(float)
+
+
+def sigmoid_slope(x):
+    s = 1 / (1 + np.exp(-4 * x))
+    return 4 * s * (1 - s)
+
+
+def checked(forward, pullback, *inputs, seed=1):
+    def pulled(inputs, cotangents):
+        given = pullback(*inputs, *cotangents)
+        return given if isinstance(given, tuple) else (given,)
+
+    subject = Subject(
+        name="rule",
+        inputs=inputs,
+        names=("x", "s")[: len(inputs)],
+        differentiable=(True,) * len(inputs),
+        forward=lambda inputs: (forward(*inputs),),
+        pullback=pulled,
+        is_rule=True,
+        known_as=KnownAs("package.module.Rule", "torch.autograd.Function", "Rule"),
+    )
+    return check_subject(subject, Settings(seed=seed, probes=QUICK.probes))
+
+
+MEANT = {
+    "round": (np.round, lambda x, d: d, "straight-through"),
+    "round to an eighth": (lambda x: np.round(8 * x) / 8, lambda x, d: d, "straight-through"),
+    "to half precision": (lambda x: x.astype(np.float16).astype(float), lambda x, d: d, "straight-through"),
+    "floor": (np.floor, lambda x, d: d, "straight-through"),
+    "sign, masked": (np.sign, lambda x, d: d * (np.abs(x) < 1), "straight-through"),
+    "clip": (lambda x: np.clip(x, -0.5, 0.5), lambda x, d: d, "straight-through"),
+    "spike, sigmoid": (step, lambda x, d: d * sigmoid_slope(x), "surrogate gradient"),
+    "spike, triangle": (step, lambda x, d: d * np.maximum(0, 1 - np.abs(x)), "surrogate gradient"),
+    "spike, arctan": (step, lambda x, d: d / (1 + (np.pi * x) ** 2), "surrogate gradient"),
+    "spike, fast sigmoid": (step, lambda x, d: d / (10 * np.abs(x) + 1) ** 2, "surrogate gradient"),
+    "round, clipped": (np.round, lambda x, d: np.clip(d, -0.6, 0.6), "surrogate gradient"),
+    "reversal": (lambda x: x.copy(), lambda x, d: -0.7 * d, "reversed gradient"),
+    "scaling": (lambda x: x.copy(), lambda x, d: 0.1 * d, "scaled gradient"),
+    "clipped": (lambda x: x.copy(), lambda x, d: np.clip(d, -0.1, 0.1), "clipped gradient"),
+    "clipped seldom": (lambda x: x.copy(), lambda x, d: np.clip(d, -2, 2), "clipped gradient"),
+    "clipped by norm": (
+        lambda x: x.copy(),
+        lambda x, d: d * min(1.0, 5.0 / max(np.linalg.norm(d), 1e-300)),
+        "clipped gradient",
+    ),
+}
+
+
+@pytest.mark.parametrize("seed", [1, 2, 5])
+@pytest.mark.parametrize("name", MEANT)
+def test_what_is_meant_is_recognised(name, seed):
+    forward, pullback, reason = MEANT[name]
+    report = checked(forward, pullback, X, seed=seed)
+    assert (report.verdict, report.causes) == ("wrong", ["surrogate"])
+    (failure,) = report.failures
+    assert failure.sentence.startswith("looks like a surrogate: the function ")
+    assert f'pb.declare(Rule, differs="{reason}")' in failure.edit
+    assert '[tool.pullback.rules."package.module.Rule"]' in failure.edit
+    assert f'# pullback: differs="{reason}"' in failure.edit
+
+
+MISTAKES = {
+    "a constant": (lambda x: np.zeros_like(x), lambda x, d: d),
+    "round, wrong sign": (np.round, lambda x, d: -d),
+    "round, upstream ignored": (np.round, lambda x, d: x),
+    "round, upstream squared": (np.round, lambda x, d: d * d),
+    "round, something added": (np.round, lambda x, d: d + 0.1 * x),
+    "step, garbage": (step, lambda x, d: d * np.sin(40 * x)),
+    "relu without its mask": (lambda x: np.maximum(x, 0), lambda x, d: d),
+    "identity, reversed in order": (lambda x: x.copy(), lambda x, d: d[::-1]),
+    "identity, its value added": (lambda x: x.copy(), lambda x, d: d + x),
+    "cube, wrong factor": (lambda x: x**3, lambda x, d: d * 3 * x),
+    "negation, sign": (lambda x: -x, lambda x, d: d),
+    "sine, wrong sign": (np.sin, lambda x, d: -d * np.cos(x)),
+    "sine, clipped": (np.sin, lambda x, d: np.clip(d, -0.1, 0.1) * np.cos(x)),
+    "exp, passed through": (np.exp, lambda x, d: d),
+}
+
+
+@pytest.mark.parametrize("seed", [1, 2, 5])
+@pytest.mark.parametrize("name", MISTAKES)
+def test_a_mistake_is_not_taken_for_one(name, seed):
+    report = checked(*MISTAKES[name], X, seed=seed)
+    assert report.verdict == "wrong"
+    assert "surrogate" not in report.causes
+
+
+def test_a_flat_place_of_a_function_is_no_surrogate():
+    report = checked(lambda x: np.maximum(x, 0), lambda x, d: d, -np.abs(X) - 0.1)
+    assert "surrogate" not in report.causes
+
+
+def test_the_other_inputs_that_are_wrong_are_named():
+    """As in a quantiser whose step is learnt."""
+    s = np.array(0.25)
+    report = checked(
+        lambda x, s: np.round(x / s) * s, lambda x, s, d: (d, np.sum(d * (np.round(x / s) - x / s))), X, s
+    )
+    assert report.causes == ["surrogate"]
+    assert "that of `s` is not the derivative either" in report.failures[0].sentence
+
+
+def test_a_rule_of_every_framework(framework):
+    _, called, x = RULES[framework]()
+    report = pb.check(called, x, seed=1, xla=False, export=False)
+    assert report.causes == ["surrogate"]
+    edit = report.failures[0].edit
+    name = "Rounded" if framework == "torch" else "rounded"
+    assert f'pb.declare({name}, differs="straight-through")' in edit
+    assert f'[tool.pullback.rules."rules.of_{framework}.{name}"]' in edit
+
+
+def test_a_rule_of_ours_is_told_its_own_way():
+    @pb.custom_gradient
+    def rounded(x):
+        return tf.round(x), lambda dy: dy
+
+    report = pb.check(rounded, tf.constant([0.3, 1.2]), seed=1, xla=False, export=False)
+    assert report.failures[0].edit == (
+        'if that is meant, declare it: `@pb.custom_gradient(differs="straight-through")`'
+    )
+
+
+def test_spikes_in_single_precision():
+    class Spike(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, v):
+            ctx.save_for_backward(v)
+            return (v > 1).float()  # in this dtype alone
+
+        @staticmethod
+        def backward(ctx, g):
+            (v,) = ctx.saved_tensors
+            return g / (1 + (torch.pi * (v - 1)) ** 2)
+
+    report = pb.check(Spike.apply, torch.linspace(0.2, 1.9, 12), seed=1, xla=False, export=False)
+    assert report.causes == ["surrogate"]
