@@ -6,6 +6,7 @@ import contextlib
 import secrets
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -77,6 +78,16 @@ def command() -> Any:
         show_default=True,
         help="Highest derivative to check.",
     )
+    @click.option("--baseline", type=click.Path(dir_okay=False), help="Known findings: fail on what is new.")
+    @click.option("--write-baseline", is_flag=True, help="Write what is found as known, to --baseline.")
+    @click.option(
+        "--config",
+        type=click.Path(dir_okay=False),
+        is_eager=True,
+        expose_value=False,
+        callback=configured,
+        help="A pullback.toml or pyproject.toml, in the place of the one found upward from here.",
+    )
     @click.option("--json", "json_file", type=file, help="Write the report as JSON.")
     @click.option("--junit", "junit_file", type=file, help="Write the report as JUnit XML.")
     @click.option("--github", is_flag=True, help="Print annotations for GitHub Actions.")
@@ -100,11 +111,13 @@ def command() -> Any:
         A script runs in a child process, and every custom gradient it uses is checked at the values it saw.
         What stands after -- goes to the script.
         """
+        from pullback import configuration
         from pullback.checker.settings import Settings
         from pullback.record.job import Options
 
         settings = Settings(seed=secrets.randbelow(2**31) if seed is None else seed, order=order)
         options = Options(settings, arguments, seconds, calls, everything, budget, jobs)
+        options = replace(options, configuration=configuration.current().path)
         raise SystemExit(check_targets(targets, options, **outputs))
 
     @pullback.command(epilog="Exit codes: 0 at least one host works, 1 none does.")
@@ -117,6 +130,18 @@ def command() -> Any:
         raise SystemExit(examine(as_json=as_json))
 
     return pullback
+
+
+def configured(context: Any, parameter: Any, path: str | None) -> None:
+    """Let the configuration fill in what the command line does not say."""
+    from pullback import configuration
+    from pullback.errors import ConfigurationError
+
+    try:
+        context.default_map = dict(configuration.use(path).options)
+    except ConfigurationError as error:
+        print(f"pullback: {error}", file=sys.stderr)
+        raise SystemExit(2) from None
 
 
 def examine(*, as_json: bool = False) -> int:
@@ -141,17 +166,28 @@ def check_targets(
     junit_file: str | None = None,
     github: bool = False,
     strict: bool = False,
+    baseline: str | None = None,
+    write_baseline: bool = False,
 ) -> int:
     """Check targets, print and write the reports, and give the exit code."""
     from pullback.record.launch import launch_all
     from pullback.report import github as annotations
     from pullback.report import json, junit, terminal
+    from pullback.report.baseline import Baseline, BaselineError
     from pullback.report.entry import Run
     from pullback.report.printable import printable
+    from pullback.report.stale import stale
 
+    try:
+        known = Baseline(baseline, writes=write_baseline, strict=strict)
+    except BaselineError as error:
+        print(f"pullback: {printable(str(error))}", file=sys.stderr)
+        return 2
     run = Run(seed=options.settings.seed, targets=tuple(map(printable, targets)))
     with progress() as told:
         launch_all(targets, run, told, options)
+    run.notes.extend(stale(run))
+    known.settle(run)
     with contextlib.suppress(OSError):  # the terminal may be gone: that is how the signal came
         terminal.show(run)
         for line in annotations.lines(run) if github else ():

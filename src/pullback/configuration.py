@@ -10,7 +10,7 @@ import fnmatch
 import functools
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -67,6 +67,30 @@ class Configuration:
 def is_pattern(name: str) -> bool:
     """Tell a pattern from a name."""
     return any(sign in name for sign in WILD)
+
+
+def heard(known: Configuration, names: Iterable[str], script: str = "") -> tuple[list[str], list[str]]:
+    """List the tables that speak of one of these rules, and those that speak of none and could have.
+
+    One could have if the module that it names was imported here, or is the script that ran; a pattern, if
+    that is so of what stands before its first wildcard.
+    """
+    used = {key for name in names for key in known.matching(name)}
+
+    def could(key: str) -> bool:
+        fixed = key[: min([key.index(sign) for sign in WILD if sign in key] or [len(key)])]
+        parts = fixed.split(".")[:-1]
+        if not parts:
+            return is_pattern(key)
+        if script and f"{fixed}.".startswith(f"{script}."):
+            return True
+        for cut in range(len(parts), 0, -1):
+            module = sys.modules.get(".".join(parts[:cut]))
+            if module is not None:
+                return cut == len(parts) or hasattr(module, parts[cut])
+        return False
+
+    return sorted(used), sorted(key for key in known.rules if key not in used and could(key))
 
 
 # ── finding ──────────────────────────────────────────────────────────────────────────────────────────────

@@ -8,14 +8,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from pullback import hosts, tree
+from pullback import configuration, hosts, tree
 from pullback.checker.budget import Budget, Spent
 from pullback.checker.capabilities import capabilities
 from pullback.checker.explain import explained
 from pullback.checker.finding import Finding, Report, Verdict
+from pullback.checker.probe import Probe
 from pullback.checker.probe import probes as discovered
 from pullback.checker.settings import Settings
 from pullback.checker.space import roundoff
+from pullback.checker.within import within
+from pullback.domain import EXPECTED, Domain, DomainError
 from pullback.errors import DefinitionError, HostError, NoTensorError, OptionError
 from pullback.options import require_number
 from pullback.view import subject_of
@@ -32,6 +35,7 @@ def check(
     own_points: bool = True,
     xla: bool = True,
     export: bool = True,
+    domain: Any = None,
     budget: float = Settings.budget,
     **kwargs: Any,
 ) -> Report:
@@ -43,14 +47,17 @@ def check(
     Args:
         f: The callable.
         args: Its arguments; tensors and arrays among them are its inputs.
-        kwargs: Its arguments by name.
-        seed: Fixes the points and directions that are drawn.
+        kwargs: Its arguments by name. Those named below are the checker's: give a function that has one of
+            them by `functools.partial(f, seed=3)`.
+        seed: Fixes the points and directions that are drawn; else the configuration does, if there is one.
         order: The highest derivative that is tested, 1 or 2.
         rtol: Loosens what counts as equal; a rule may say it of itself.
         probes: The names of the questions to ask; all of them if not given.
         own_points: Whether to look at other points than the arguments, too.
         xla: Whether slow compilers (XLA, torch.compile) are among the capabilities.
         export: Whether the export is.
+        domain: Where the function means something: `(low, high)`, `{"x": (low, high)}`, or a function of the
+            inputs that tells whether they are inside. Nothing outside is asked of it.
         budget: The CPU seconds that it may take. What is not asked by then is said; a body that never
             returns at a point of the checker's own is left, and what was proven at the given one stays.
 
@@ -89,7 +96,7 @@ def check(
             f"{name}: no argument is a tensor or an array; there is nothing to differentiate"
         ) from None
     settings = Settings(
-        seed=secrets.randbelow(2**31) if seed is None else seed,
+        seed=chosen(seed),
         order=order,
         rtol=rtol,
         probes=None if probes is None else tuple(probes),
@@ -98,7 +105,22 @@ def check(
         export=export,
         budget=budget,
     )
-    return check_subject(subject_of(host, f, args, kwargs), settings)
+    subject = subject_of(host, f, args, kwargs)
+    if domain is not None:
+        try:
+            subject = replace(subject, domain=Domain.of(domain))
+        except DomainError as problem:
+            raise OptionError.about(
+                name, found=str(problem), expected=EXPECTED, fix="domain=(0.0, 1.0)"
+            ) from None
+    return check_subject(subject, settings)
+
+
+def chosen(seed: int | None) -> int:
+    """Give the seed: the one that was asked for, that of the configuration, or any."""
+    if seed is None:
+        seed = configuration.current().seed
+    return secrets.randbelow(2**31) if seed is None else seed
 
 
 def check_subject(
@@ -107,13 +129,19 @@ def check_subject(
     """Check a subject that a host built; `told` hears what is known after each finding."""
     budget = Budget(settings.budget)
     given = replace(given, counter=Counter(look=budget.look))
+    given = within(given)
     shipped = counted(given)
     unit = roundoff([x for x, d in zip(given.inputs, given.differentiable) if d])
     finer = given.astype("float64") if unit > 1e-12 and given.astype else None
-    subject = counted(replace(finer, counter=shipped.counter, known_as=given.known_as)) if finer else shipped
+    if finer is None:
+        subject = shipped
+    else:
+        finer = replace(finer, counter=shipped.counter, known_as=given.known_as, domain=given.domain)
+        subject = counted(within(finer))
     settings = replace(settings, shipped=unit)
     if settings.rtol is None and given.accuracy is not None:
         settings = replace(settings, rtol=given.accuracy)
+    shipped.forward(shipped.inputs)  # what the function itself raises at its example is raised
     findings: list[Finding] = []
     left = ""  # the question that the budget did not suffice for
     for name, probe in discovered().items():
@@ -124,7 +152,9 @@ def check_subject(
             continue
         try:
             with budget.watching():
-                for finding in probe.ask(shipped if probe.in_shipped_dtype else subject, settings):
+                for finding in answered(
+                    name, probe, shipped if probe.in_shipped_dtype else subject, settings
+                ):
                     findings.append(finding)
                     told(reported(given, findings, {}, settings))
         except Spent:
@@ -154,7 +184,8 @@ def unfinished(findings: list[Finding], probe: str, settings: Settings) -> Findi
 
 def reported(given: Subject, findings: list[Finding], table: dict[str, str], settings: Settings) -> Report:
     """Sum up what was found."""
-    resolutions = [f.resolution for f in findings if f.verdict == "right" and f.resolution is not None]
+    proven = [f for f in findings if f.verdict == "right" or f.probe == "precision"]
+    resolutions = [f.resolution for f in proven if f.resolution is not None]
     return Report(
         name=given.name,
         verdict=verdict_of(given, findings),
@@ -168,6 +199,15 @@ def reported(given: Subject, findings: list[Finding], table: dict[str, str], set
         forwards=given.counter.forwards,
         pullbacks=given.counter.pullbacks,
     )
+
+
+def answered(name: str, probe: Probe, subject: Subject, settings: Settings) -> list[Finding]:
+    """Ask one probe; one that fails costs its answer, and says so."""
+    try:
+        return probe.ask(subject, settings)
+    except Exception as error:  # a function may fail in any way it likes, at any point, in any mode
+        said = f"{type(error).__name__}: {error}".splitlines()[0][:200]
+        return [Finding(name, "note", f"the question could not be asked here: {said}", reason="crash")]
 
 
 def verdict_of(subject: Subject, findings: list[Finding]) -> Verdict:

@@ -8,7 +8,7 @@ differences of a small input.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -23,6 +23,9 @@ from pullback.dtypes import double
 from pullback.view.subject import Array, Arrays, Subject
 
 COLUMNS = 72
+# Both err by the fourth power of the step.
+AROUND = ((1.0, 8.0), (-1.0, -8.0), (2.0, -1.0), (-2.0, 1.0))
+AHEAD = ((1.0, 48.0), (2.0, -36.0), (3.0, 16.0), (4.0, -3.0))
 
 
 def differences(problem: Problem) -> Array:
@@ -36,12 +39,21 @@ def differences(problem: Problem) -> Array:
         e = np.zeros_like(problem.x)
         e[i] = scale[i]
         with np.errstate(invalid="ignore"):
-            for t, weight in ((h, 8.0), (2 * h, -1.0)):
-                (xp, yp), (xm, ym) = problem.evaluate(problem.x + t * e), problem.evaluate(problem.x - t * e)
-                total += weight * (yp - ym)
-                steps += weight * (xp[i] - xm[i])
+            for t, weight in _stencil(problem, i, 2 * h * e[i]):
+                reached, y = problem.evaluate(problem.x + t * h * e)
+                total += weight * (y - problem.y)
+                steps += weight * (reached[i] - problem.x[i])
         columns.append(total / steps)
     return np.stack(columns, axis=1)
+
+
+def _stencil(problem: Problem, i: int, reach: float) -> tuple[tuple[float, float], ...]:
+    """Give the steps of a difference and their weights: on both sides, or on the one that has room."""
+    if problem.high is not None and problem.x[i] + reach > problem.high[i]:
+        return tuple((-t, -weight) for t, weight in AHEAD)
+    if problem.low is not None and problem.x[i] - reach < problem.low[i]:
+        return AHEAD
+    return AROUND
 
 
 @dataclass
@@ -73,7 +85,7 @@ class Evidence:
             return False
         if self.trusted is not None:
             return self.trusted
-        problem = Problem(self.subject.oracle_forward, body, self.subject.inputs, self.subject.differentiable)
+        problem = replace(self.problem, pullback=body, silent=set())
         try:
             return derivative_test(problem, self.rng, self.settings).verdict == "right" and not problem.silent
         except Exception:  # the body need not be differentiable
@@ -90,7 +102,11 @@ class Evidence:
         """Give the true gradient at inputs of the same shapes, or None when it cannot be had."""
         try:
             problem = Problem(
-                self.subject.oracle_forward, self.subject.pullback, inputs, self.subject.differentiable
+                self.subject.oracle_forward,
+                self.subject.pullback,
+                inputs,
+                self.subject.differentiable,
+                limits=self.subject.limits,
             )
         except Exception:  # outside the domain
             return None
@@ -111,7 +127,11 @@ class Evidence:
         """Give the claimed gradient at other inputs."""
         try:
             problem = Problem(
-                self.subject.oracle_forward, self.subject.pullback, inputs, self.subject.differentiable
+                self.subject.oracle_forward,
+                self.subject.pullback,
+                inputs,
+                self.subject.differentiable,
+                limits=self.subject.limits,
             )
             return problem.gradient(v) if problem.codomain.shapes == self.problem.codomain.shapes else None
         except Exception:  # outside the domain, or of another shape

@@ -16,6 +16,7 @@ from pullback.checker.problem import Problem
 from pullback.checker.settings import Settings
 from pullback.checker.slope import slope_test
 from pullback.checker.steps import Line
+from pullback.checker.within import line as inner_line
 from pullback.dtypes import TARGET
 from pullback.view.subject import Array
 
@@ -78,8 +79,7 @@ def derivative_test(
     verdicts: list[Verdict] = []
     failed_lines = 0
     for draw in (relative, floored, relative):
-        line = Line(problem.evaluate, problem.x, np.where(still, 0.0, draw(rng, problem.x)))
-        line.seen[0.0] = (problem.x, problem.y)
+        line = inner_line(problem, np.where(still, 0.0, draw(rng, problem.x)))
         failing = False
         for v, g, noise in zip(vs, gs, noises):
             found = equation(problem, line, v, g, noise=noise, target=target)

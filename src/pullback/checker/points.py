@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from pullback.checker.promises import promise, structure
+from pullback.domain import folded
 from pullback.dtypes import double, is_complex, is_real_or_complex
 from pullback.view.subject import Array, Arrays, Subject
 
@@ -182,6 +183,8 @@ def own_points(subject: Subject, rng: np.random.Generator) -> Iterator[Point]:
         if sum(x.size for x in inputs) > LARGE and label not in FEW:
             continue
         drawn = tuple(_draw(rng, x, label, alone=alone) for x in inputs)
+        if subject.limits is not None:
+            drawn = folded(subject.limits, drawn)
         if finite(subject, drawn) is not None:
             yield Point(label, drawn, extreme)
         elif len(moving) > 1:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from pullback.checker.space import Space, roundoff
+from pullback.domain import Limits
+from pullback.dtypes import is_complex
 from pullback.view.subject import Array, Arrays, Cotangents, Forward, Pullback, Subject
 
 
@@ -24,11 +27,21 @@ class Problem:
     differentiable: tuple[bool, ...]
     # Inputs whose gradient is None on purpose: they are not moved.
     silent: set[int] = field(default_factory=set)
+    limits: Limits | None = None  # of every input, where the function has a domain
+    inside: Callable[[Arrays], bool] | None = None
 
     def __post_init__(self) -> None:
         self.chosen = [k for k, yes in enumerate(self.differentiable) if yes]
         self.domain = Space.of([self.inputs[k] for k in self.chosen])
         self.x = self.domain.pack([self.inputs[k] for k in self.chosen])
+        self.low: Array | None = None
+        self.high: Array | None = None
+        if self.limits is not None:
+            bounds = [
+                (-np.inf, np.inf) if is_complex(self.inputs[k].dtype) else self.limits[k] for k in self.chosen
+            ]
+            sizes = self.domain.sizes()
+            self.low, self.high = (np.repeat([pair[i] for pair in bounds], sizes) for i in (0, 1))
         outputs = self.forward(self.inputs)
         self.codomain = Space.of(outputs)
         self.y = self.codomain.pack(outputs)
@@ -37,7 +50,14 @@ class Problem:
     @classmethod
     def of(cls, subject: Subject) -> Problem:
         """Ask whether the subject's pullback is the derivative it claims to be."""
-        return cls(subject.oracle_forward, subject.pullback, subject.inputs, subject.differentiable)
+        return cls(
+            subject.oracle_forward,
+            subject.pullback,
+            subject.inputs,
+            subject.differentiable,
+            limits=subject.limits,
+            inside=subject.inside,
+        )
 
     def with_x(self, vector: Array) -> Arrays:
         """Give all inputs, with the differentiable ones taken from a vector."""

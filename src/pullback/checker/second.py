@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from pullback.checker.draw import cotangents
+from pullback.domain import EVERY
 from pullback.view.subject import Array, Arrays, Cotangents, Subject
 
 
@@ -38,7 +39,13 @@ def second_subject(subject: Subject, rng: np.random.Generator, given: Arrays | N
         rest = [np.zeros_like(x) if g is None else g for g, x in zip(by_cotangent, inputs[count:])]
         return (*first, *rest)
 
+    def is_inside(inputs: Arrays) -> bool:
+        return subject.inside is None or subject.inside(inputs[:count])
+
+    limits = None if subject.limits is None else (*subject.limits, *([EVERY] * len(given)))
     return Subject(
+        limits=limits,
+        inside=None if subject.inside is None else is_inside,
         name=f"gradient of {subject.name}",
         inputs=(*subject.inputs, *given),
         names=(*subject.names, *(f"cotangent {k}" for k in range(len(given)))),

@@ -13,7 +13,7 @@ from pullback.checker.edges import at_edge
 from pullback.checker.equation import Outcome, equation, noise_of
 from pullback.checker.problem import Problem
 from pullback.checker.settings import Settings
-from pullback.checker.steps import Line
+from pullback.checker.within import line as inner_line
 from pullback.view.subject import Array
 
 DIRECTIONS = 8
@@ -27,12 +27,7 @@ def slope_test(problem: Problem, rng: np.random.Generator, settings: Settings, s
     noises = [noise_of(problem, v, g, rng, samples) for v, g in zip(vs, gs)]
     rows = []
     for draw in (relative, floored) * (DIRECTIONS // 2):
-        line = Line(
-            problem.evaluate,
-            problem.x,
-            np.where(still, 0.0, draw(rng, problem.x)),
-            {0.0: (problem.x, problem.y)},
-        )
+        line = inner_line(problem, np.where(still, 0.0, draw(rng, problem.x)))
         for v, g, noise in zip(vs, gs, noises):
             found = equation(problem, line, v, g, noise=noise, target=1e-3)
             if np.isfinite(found.error) and found.error > 0:

@@ -19,6 +19,7 @@ from pullback.view.subject import Array, KnownAs
 
 PAIRS = 48  # of far points, for the slope on a large scale
 ALIKE = 0.2  # how far claimed and large-scale slopes must go together
+LEAST = 4  # points, below which a coincidence is possible
 FLAT = 0.9  # of the outputs stay where they are
 SCALES = (1e-6, 1e-2, 1.0, 1e2, 1e6)  # of the upstream gradient, for what is clipped
 
@@ -40,6 +41,8 @@ def recognised(evidence: Evidence) -> Surrogate | None:
     if not all(np.isfinite(c).all() for c in evidence.claimed):
         return None
     points = _points(evidence)
+    if len(points) < LEAST:
+        return None
     for place in places:
         found = _of_identity(evidence, place, points) or _of_flat(evidence, place, points)
         if found is not None:
@@ -60,6 +63,9 @@ def _points(evidence: Evidence) -> list[Array]:
             drawn.append(x * rng.uniform(0.3, 1.7, x.size) + (x == 0) * rng.normal(size=x.size))
         else:
             drawn.append(rng.choice([-1.0, 1.0], x.size) * size * 10.0 ** rng.uniform(-1.5, 0.5, x.size))
+    if problem.low is not None and problem.high is not None:  # they may be bounds of a small box
+        low, high = np.maximum(problem.low, x - 4 * size), np.minimum(problem.high, x + 4 * size)
+        drawn += [rng.uniform(low, high) for _ in range(8)]
     return [x, *(point for point in drawn if np.isfinite(problem.evaluate(point)[1]).all())][:9]
 
 

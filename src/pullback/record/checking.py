@@ -38,6 +38,11 @@ def checked(
     rule: Recorded, *, target: str, settings: Settings, told: Told = lambda entry: None
 ) -> Iterator[Entry]:
     """Check a rule at every call kept of it; `told` hears what is known of one before it is done."""
+    reason = rule.said().skip
+    if reason:
+        report = unchecked(rule, reason, settings, reason="skipped")
+        yield Entry(report, target, rule.path, rule.line, "", rule.calls, rule.qualified, "skipped")
+        return
     samples = list(rule.samples.values())
     budget = Budget(settings.budget)
     for i, sample in enumerate(samples):
@@ -47,7 +52,7 @@ def checked(
     for why, count in rule.lost.items():
         calls = "a call" if count == 1 else f"{count} calls"
         report = unchecked(rule, f"{calls} of it could not be recorded: {why}", settings, reason=NOT_RECORDED)
-        yield Entry(report, target, rule.path, rule.line, "", rule.calls)
+        yield Entry(report, target, rule.path, rule.line, "", rule.calls, rule.qualified)
 
 
 def entry_of(
@@ -59,7 +64,7 @@ def entry_of(
 
     def entry(report: Report) -> Entry:
         named = replace(report, name=rule.shown or rule.name)
-        return Entry(named, target, rule.path, rule.line, described, rule.calls)
+        return Entry(named, target, rule.path, rule.line, described, rule.calls, rule.qualified)
 
     try:
         if not sample.has_values:

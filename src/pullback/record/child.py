@@ -13,9 +13,11 @@ import sys
 from collections.abc import Iterable
 from dataclasses import replace
 
+from pullback import configuration
 from pullback.checker.budget import Budget
 from pullback.checker.probe import probes
 from pullback.clock import Clock, Stop
+from pullback.errors import ConfigurationError
 from pullback.record import store
 from pullback.record.checking import NoInputsError, checked, unchecked, with_inputs
 from pullback.record.events import Events
@@ -28,6 +30,7 @@ from pullback.record.recorder import Recorder
 from pullback.record.sample import Place, Recorded
 from pullback.record.script import beside, run_script, told
 from pullback.report.entry import Entry
+from pullback.view.definition import module_name
 
 
 class Child:
@@ -40,6 +43,8 @@ class Child:
         self.options = job.options
         self.settings = job.options.settings
         self.name = job.target.text
+        self.configuration = configuration.use(job.options.configuration or None)  # the program may go away
+        self.names: set[str] = set()  # of the rules that were seen, checked or not
         self.spent = 0.0
         self.at = 0  # the number of the module whose rules are checked
         self.abrupt = False  # threads of a stopped script would keep the process alive
@@ -53,7 +58,14 @@ class Child:
             if not error.name or not f"{module}.".startswith(f"{error.name}."):
                 raise
             self.events.send("problem", text=f"no file, folder or module is named {module}")
+        used, unused = configuration.heard(self.configuration, self.names, self.script_name())
+        self.events.send("declared", used=used, unused=unused)
         self.events.send("done")
+
+    def script_name(self) -> str:
+        """Name the script as an import would, if it is one."""
+        target = self.job.target
+        return module_name(target.module) if target.kind == "script" else ""
 
     def _work(self) -> None:
         kind = self.job.target.kind
@@ -105,6 +117,7 @@ class Child:
             self.events.send("problem", text=f"no custom gradient to check: {self.name} {said}")
         elif own:
             self.events.send("note", text=f"{self.name} uses others too: {own}")
+        self.names.update(rule.qualified for rule in recorder.defined.values())
         rules = list(recorder.rules.values())
         self.events.send("rules", places=[rule.place for rule in rules])
         self.check(rules)
@@ -153,6 +166,7 @@ class Child:
                 "problem",
                 text=f"{lost} recorded call(s) of {self.name} are lost: their rules could not be built again",
             )
+        self.names.update(rule.qualified for rule in recorder.defined.values())
         ordered = [rules[place] for place in self.job.rules or rules if place in rules]
         # From the other end than the child that ran the script.
         self.check(ordered[::-1] if self.job.helps else ordered)
@@ -201,6 +215,7 @@ class Child:
                 del rules[rule.place]
             rules.update({r.place: r for r in rules_of(module, everything=self.options.everything)})
             found += len(rules)
+            self.names.update(rule.qualified for rule in recorder.defined.values())
             self.found(rules.values())  # at once: the next module may crash
         if not found and not self.job.skip:
             self.events.send(
@@ -226,6 +241,7 @@ class Child:
     def check(self, rules: Iterable[Recorded]) -> None:
         """Check rules, each told as soon as it is done."""
         rules = list(rules)
+        self.names.update(rule.qualified for rule in rules)
         name_apart(rules)
         rules = [rule for rule in rules if rule.place not in self.job.done]
         for done, rule in enumerate(rules):
@@ -246,12 +262,15 @@ class Child:
             if left <= 0:
                 said = f"the budget of the run, {self.options.budget:g} s, was spent before it was checked"
                 report = unchecked(rule, said, self.settings, reason="budget")
-                heard(Entry(report, self.name, rule.path, rule.line, "", rule.calls), "entry")
+                heard(Entry(report, self.name, rule.path, rule.line, "", rule.calls, rule.qualified), "entry")
                 continue
             settings, begin = replace(self.settings, budget=budget), Budget(budget)
-            with quiet():
-                for entry in checked(rule, target=self.name, settings=settings, told=heard):
-                    heard(entry, "entry")
+            try:
+                with quiet():
+                    for entry in checked(rule, target=self.name, settings=settings, told=heard):
+                        heard(entry, "entry")
+            except ConfigurationError as error:
+                self.events.send("problem", text=str(error))
             self.events.send("spent", seconds=begin.seconds)
             self.spent += begin.seconds
 

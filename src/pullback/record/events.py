@@ -3,7 +3,7 @@
 rules     the rules of a script, in their order   phase    running · importing · checking, and what
 partial   what is known of a rule so far          entry    one rule checked
 problem   why exit code 2                         note     what a user should know
-done      the end was reached
+done      the end was reached                     declared  tables of the configuration, heard or not
 
 A script may replace what it likes, `json.dumps` and `os.write` as well, close every file and remove every
 temporary folder: what is needed is taken hold of before it runs, and the parent reads an open file.

@@ -40,6 +40,8 @@ class Found:
         self.problems: list[str] = []
         self.nothing: list[str] = []
         self.notes: list[str] = []
+        self.used: set[str] = set()  # tables of the configuration that spoke of a rule
+        self.unused: set[str] = set()
 
     @property
     def done(self) -> tuple[Place, ...]:
@@ -61,6 +63,9 @@ class Found:
             self.total = len(self.order)
         elif kind == "several":
             self.total = event["count"]
+        elif kind == "declared":
+            self.used.update(raw["used"])
+            self.unused.update(raw["unused"])
         elif kind == "spent":
             self.purse.spent += event["seconds"]
         else:
@@ -92,3 +97,5 @@ class Found:
         run.entries += [entry for place in places for entry in self.entries[place]]
         run.problems += self.problems or (self.nothing[:1] if not self.entries else [])
         run.notes += self.notes
+        run.used |= self.used
+        run.unused |= self.unused

@@ -21,6 +21,7 @@ class Options:
     everything: bool = False  # the frameworks' own rules too
     budget: float | None = None  # CPU seconds for all checks of the run
     jobs: int = 1
+    configuration: str = ""  # the file that was found
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,8 @@ def written(report: Report) -> str:
 
 def verdict(report: Report) -> str:
     """Say the verdict in a word or two, with its causes or its reason."""
+    if looks_meant(report):
+        return "surrogate? declare it"
     if report.verdict == "wrong" and report.causes:
         return f"wrong: {', '.join(report.causes)}"
     if report.verdict == "undecided":
@@ -38,6 +40,11 @@ def verdict(report: Report) -> str:
 def declared(report: Report) -> bool:
     """Tell whether the rule says that it is different on purpose."""
     return report.intent.startswith(ON_PURPOSE)
+
+
+def looks_meant(report: Report) -> bool:
+    """Tell whether all that is wrong looks like a surrogate that nobody declared."""
+    return report.verdict == "wrong" and report.causes == ["surrogate"]
 
 
 def unfinished(report: Report) -> list[Finding]:

@@ -30,6 +30,13 @@ class Entry:
     line: int = 0
     signature: str = ""
     calls: int = 0
+    qualified: str = ""  # the rule's name as an import spells it
+    excused: str = ""  # why it does not count: "known" by a baseline, "skipped" by a declaration
+
+    @property
+    def named(self) -> str:
+        """Name the rule, in every run the same."""
+        return self.qualified or self.report.name
 
     @property
     def where(self) -> str:
@@ -51,6 +58,9 @@ class Run:
     entries: list[Entry] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    # Tables of the configuration that spoke of a rule, and those that could have and did not.
+    used: set[str] = field(default_factory=set)
+    unused: set[str] = field(default_factory=set)
     signal: int = 0  # that ended it
 
     def rules(self) -> list[list[Entry]]:
@@ -69,7 +79,7 @@ class Run:
             return 128 + self.signal
         if self.problems:
             return 2
-        verdicts = {e.report.verdict for e in self.entries}
+        verdicts = {e.report.verdict for e in self.entries if not e.excused}
         if "wrong" in verdicts:
             return 1
         if any(map(not_checked, self.rules())):
@@ -85,9 +95,12 @@ def not_checked(entries: Sequence[Entry]) -> str:
 
 
 def worst(entries: Iterable[Entry]) -> Entry:
-    """Give the entry that says most of its rule: wrong, else undecided, else unfinished, else the first."""
-    order = {"wrong": 0, "undecided": 1, "right": 2}
-    return min(entries, key=lambda e: (order[e.report.verdict], not unfinished(e.report)))
+    """Give the entry that says most of its rule: wrong, else undecided, else unfinished, else the first.
+
+    What is excused says less than what is not.
+    """
+    order = {"wrong": 0, "undecided": 1, "right": 3}
+    return min(entries, key=lambda e: (2 if e.excused else order[e.report.verdict], not unfinished(e.report)))
 
 
 def relative(path: str) -> str:
@@ -108,7 +121,7 @@ def to_plain(entry: Entry) -> dict[str, Any]:
         finding.update({name: _written(finding[name]) for name in NUMBERS})
     return {
         "target": entry.target, "path": entry.path, "line": entry.line, "signature": entry.signature,
-        "calls": entry.calls, **report,
+        "calls": entry.calls, "qualified": entry.qualified, "excused": entry.excused, **report,
     }  # fmt: skip
 
 
@@ -121,7 +134,8 @@ def from_plain(data: dict[str, Any]) -> Entry:
         oracle=data["oracle"], capabilities=data["capabilities"], seed=data["seed"], intent=data["intent"],
         source=data["source"], forwards=data["forwards"], pullbacks=data["pullbacks"],
     )  # fmt: skip
-    return Entry(report, data["target"], data["path"], data["line"], data["signature"], data["calls"])
+    places = (data[name] for name in ("target", "path", "line", "signature", "calls", "qualified", "excused"))
+    return Entry(report, *places)
 
 
 def _written(number: float | None) -> float | str | None:

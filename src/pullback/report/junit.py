@@ -7,6 +7,7 @@ from xml.etree import ElementTree
 
 from pullback.report.block import block, reason
 from pullback.report.entry import Run, worst
+from pullback.report.text import row
 
 FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -25,7 +26,10 @@ def dumps(run: Run, *, strict: bool = False) -> str:
             case.set("file", _clean(entry.where.rpartition(":")[0]))
             case.set("line", str(entry.line))
         text = _clean(block(report, where=entry.where, signature=entry.signature))
-        if report.verdict == "wrong" or (strict and report.verdict == "undecided"):
+        if entry.excused:
+            skipped += 1
+            ElementTree.SubElement(case, "skipped", message=_clean(row(group)[1])).text = text
+        elif report.verdict == "wrong" or (strict and report.verdict == "undecided"):
             failures += 1
             shown = report.failures[0].sentence if report.failures else f"undecided: {reason(report)}"
             ElementTree.SubElement(

@@ -70,12 +70,15 @@ class Subject:
     by_steps: Callable[[], contextlib.AbstractContextManager[None]] = contextlib.nullcontext
     # Tells whether the gradient runs through code that the host cannot see into.
     opaque: Callable[[], bool] | None = None
+    # Gives, by operation, what is zero where an operation inside switches.
+    switches: Callable[[Arrays], list[tuple[str, Array]]] | None = None
     explicit: Callable[[], bool] | None = None  # tells whether the rule says its own second order
     astype: Callable[[str], Subject | None] | None = None
     intent: Intent = EXACT
     order: int | None = None
     domain: Domain | None = None  # where the function means something
     limits: Limits | None = None  # … as bounds of every input, once the check has begun
+    inside: Callable[[Arrays], bool] | None = None  # … and the question itself
     declared: str = ""  # where the intent was declared, if it was not the rule itself that states it
     known_as: KnownAs = field(default_factory=KnownAs)
     accuracy: float | None = None  # that the gradient claims to have; None: all digits

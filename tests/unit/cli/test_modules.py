@@ -65,18 +65,18 @@ def test_a_folder_is_checked_module_by_module(library):
     table = out.split("\n\n")[-2]
     assert [line.split()[0] for line in table.splitlines()[2:]] == [
         "focal",
-        "halved",
+        "Holder.halved",
         "tf.grad_pass_through(round)",
         "<lambda>",
         "doubled",
     ]
-    assert "halved (lib/mylib/losses.py:15): wrong" in out
+    assert "Holder.halved (lib/mylib/losses.py:15): wrong" in out
     assert "5 rules: 3 right, 1 as declared, 1 wrong" in out
     lines = "\n".join(said)
     assert "lib/mylib/broken.py could not be imported: ModuleNotFoundError" in lines
     assert "lib/mylib/crash.py crashed (SIGSEGV) while it was imported" in lines
     assert "no inputs were found with which `impossible` works" in lines
-    assert "bound (lib/mylib/losses.py:20) is a method" in lines
+    assert "Holder.bound (lib/mylib/losses.py:20) is a method" in lines
     assert len(said) == 4
 
 

@@ -140,7 +140,7 @@ def test_every_spelling_is_found_and_judged(trained):
         "Power": {"right"},
         "Sine": {"wrong"},
         "Cosine": {"right"},
-        "Scaled": {"right"},
+        "scaling.Scaled": {"right"},
         "Compiled": {"right"},
         "mylib::tripled": {"right"},
         "named::cube": {"right"},

@@ -12,7 +12,7 @@ from json_schema import errors
 from pullback.checker.finding import Finding, Report
 from pullback.report import github, junit, terminal
 from pullback.report import json as report_json
-from pullback.report.entry import Entry, Run, from_plain, to_plain
+from pullback.report.entry import NOT_RECORDED, NOT_RUN, Entry, Run, from_plain, to_plain
 
 FAILURE = Finding(
     "derivative",
@@ -168,6 +168,34 @@ def test_exit_codes(run, names, problems, strict, code):
     run.entries = [e for e in run.entries if e.report.name in names]
     run.problems = problems
     assert run.exit_code(strict=strict) == code
+
+
+def unchecked(run, name, reason):
+    """Give the entries of a run with those of a rule not checked."""
+    finding = Finding("run", "undecided", "it closes over a file", reason=reason)
+    return [
+        replace(e, report=replace(e.report, verdict="undecided", findings=(finding,)))
+        if e.report.name == name
+        else e
+        for e in run.entries
+    ]
+
+
+@pytest.mark.parametrize(("names", "code"), [(["softplus"], 2), (["softplus", "cube"], 1)])
+@pytest.mark.parametrize("reason", [NOT_RUN, NOT_RECORDED])
+def test_a_rule_that_was_not_checked_is_a_row_and_an_exit_code(run, names, code, reason):
+    run.entries = [e for e in unchecked(run, "softplus", reason) if e.report.name in names]
+    assert run.exit_code() == code
+    assert "not checked: it closes over a file" in terminal.plain(run)
+    assert "1 not checked" in terminal.plain(run)
+    assert "undecided;" not in terminal.plain(run)
+
+
+@pytest.mark.parametrize(("reason", "code"), [(NOT_RUN, 0), (NOT_RECORDED, 2)])
+def test_a_call_beside_one_that_is_right_counts_if_it_was_not_recorded(run, reason, code):
+    right = [e for e in run.entries if e.report.name == "softplus"]
+    run.entries = [*right, *(e for e in unchecked(run, "softplus", reason) if e.report.name == "softplus")]
+    assert run.exit_code() == code
 
 
 def schema():

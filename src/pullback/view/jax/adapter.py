@@ -40,13 +40,13 @@ class JaxAdapter(Adapter):
     words = JaxWords()
     builtin = ("jax", "equinox", "flax", "optax", "keras")
 
-    def __init__(self, *given: Any) -> None:
+    def __init__(self, *given: Any, **named: Any) -> None:
         self.by_steps = self.steps = Steps()
         self.programs: dict[How, Program] = {}
         self.whole = {
             name: jax.jit(getattr(self, name), static_argnums=0) for name in ("_second", "_jvp", "_rows")
         }
-        super().__init__(*given)
+        super().__init__(*given, **named)
 
     def surroundings(self) -> contextlib.AbstractContextManager[Any]:
         wide = self.dtype == "float64" or any(map(leaves.is_wide, self.arguments.inputs))

@@ -1,0 +1,179 @@
+"""What a program asked of a call is what the checker asks: kept with each call, judged as it was meant."""
+
+import pytest
+import torch
+
+from pullback.checker.settings import Settings
+from pullback.record.checking import checked
+from pullback.record.listening import recording
+from pullback.record.recorder import Recorder
+from pullback.report.entry import not_checked
+
+SETTINGS = Settings(seed=1, order=1)
+
+
+def verdicts(recorder):
+    assert recorder.errors == []
+    (rule,) = recorder.rules.values()
+    entries = list(checked(rule, target="", settings=SETTINGS))
+    assert not_checked(entries) == ""
+    return [entry.report.verdict for entry in entries]
+
+
+def entries(call):
+    recorder = Recorder()
+    with recording(recorder):
+        call().sum().backward()
+    return verdicts(recorder)
+
+
+X = torch.linspace(-1.0, 2.0, 12).reshape(4, 3)
+BAND = torch.eye(4) + 0.5 * torch.diag(torch.ones(3), 1)
+
+
+class Shaped(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, size):
+        ctx.size = x.shape
+        return 2 * x.reshape(size)
+
+    @staticmethod
+    def backward(ctx, g):
+        return 2 * g.reshape(ctx.size), None
+
+
+def test_a_size_is_an_argument_like_any_other():
+    assert entries(lambda: Shaped.apply(X.clone().requires_grad_(), torch.Size([3, 4]))) == ["right"]
+
+
+class Product(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, s, d, sign):
+        ctx.save_for_backward(s, d)
+        ctx.sign = sign
+        return torch.sparse.mm(s, d)
+
+    @staticmethod
+    def backward(ctx, g):
+        s, d = ctx.saved_tensors
+        asked = ctx.needs_input_grad[0]
+        ds = ctx.sign * (g @ d.t()).sparse_mask(s.coalesce()) if asked else None
+        return ds, torch.sparse.mm(s.t(), g), None
+
+
+@pytest.mark.parametrize(("sign", "verdict"), [(1, "right"), (-1, "wrong")])
+def test_a_sparse_tensor_is_asked_by_the_numbers_in_it(sign, verdict):
+    sparse = BAND.to_sparse().requires_grad_()
+    assert entries(lambda: Product.apply(sparse, X.clone().requires_grad_(), sign)) == [verdict]
+
+
+def test_a_sparse_tensor_that_nobody_asked_is_not_asked():
+    assert entries(lambda: Product.apply(BAND.to_sparse(), X.clone().requires_grad_(), -1)) == ["right"]
+
+
+class Doubled(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, factor):
+        ctx.factor = factor
+        ctx.mark_dirty(x.mul_(2))
+        return x
+
+    @staticmethod
+    def backward(ctx, g):
+        return ctx.factor * g, None
+
+
+@pytest.mark.parametrize(("factor", "verdict"), [(2, "right"), (3, "wrong")])
+def test_a_function_that_works_in_place_is_judged(factor, verdict):
+    assert entries(lambda: Doubled.apply(X.clone().requires_grad_() * 1, factor)) == [verdict]
+
+
+class Linear(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, module, sign, x, weight, bias):
+        ctx.sign = sign
+        ctx.save_for_backward(x, weight)
+        return module(x)
+
+    @staticmethod
+    def backward(ctx, g):
+        x, weight = ctx.saved_tensors
+        return None, None, g @ weight, ctx.sign * g.t() @ x, g.sum(0)
+
+
+@pytest.mark.parametrize(("sign", "verdict"), [(1, "right"), (-1, "wrong")])
+def test_a_parameter_beside_its_module_is_one_tensor(sign, verdict):
+    layer = torch.nn.Linear(3, 2)
+    x = X.clone().requires_grad_()
+    assert entries(lambda: Linear.apply(layer, sign, x, layer.weight, layer.bias)) == [verdict]
+
+
+class Distance(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, target):
+        ctx.save_for_backward(x, target)
+        return ((x - target) ** 2).sum()
+
+    @staticmethod
+    def backward(ctx, g):
+        if ctx.needs_input_grad[1]:
+            raise RuntimeError("targets have no gradient")
+        x, target = ctx.saved_tensors
+        return 2 * g * (x - target), None
+
+
+def test_what_the_program_asked_no_gradient_of_is_not_asked():
+    assert entries(lambda: Distance.apply(X.clone().requires_grad_(), torch.ones(4, 3))) == ["right"]
+
+
+class Recomputed(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, run, factor, x):
+        ctx.run, ctx.factor = run, factor
+        ctx.save_for_backward(x)
+        with torch.no_grad():
+            return run(x)
+
+    @staticmethod
+    def backward(ctx, g):
+        if not torch.autograd._is_checkpoint_valid():
+            raise RuntimeError("this does not work with .grad(): use .backward()")
+        x = ctx.saved_tensors[0].detach().requires_grad_()
+        with torch.enable_grad():
+            y = ctx.run(x)
+        torch.autograd.backward(y, g)
+        return None, None, ctx.factor * x.grad
+
+
+@pytest.mark.parametrize(("factor", "verdict"), [(1, "right"), (2, "wrong")])
+def test_a_function_that_wants_backward_gets_it(factor, verdict):
+    layer = torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.Tanh())
+    assert entries(lambda: Recomputed.apply(layer, factor, X.clone().requires_grad_())) == [verdict]
+
+
+def test_a_call_that_cannot_be_recorded_is_not_checked_and_says_why():
+    def full(leaf):
+        raise MemoryError("no room for a copy")
+
+    recorder = Recorder(freeze=full)
+    with recording(recorder):
+        for _ in range(3):
+            Distance.apply(X.clone().requires_grad_(), torch.ones(4, 3)).backward()
+    (rule,) = recorder.rules.values()
+    found = list(checked(rule, target="", settings=SETTINGS))
+    assert not_checked(found) == "3 calls of it could not be recorded: MemoryError: no room for a copy"
+    assert [entry.report.verdict for entry in found] == ["undecided"]
+
+
+def test_code_to_paste_is_code_whatever_a_static_looks_like():
+    import ast
+
+    recorder = Recorder()
+    layer = torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.Tanh())
+    with recording(recorder):
+        Recomputed.apply(layer, 2, X.clone().requires_grad_()).sum().backward()
+    (rule,) = recorder.rules.values()
+    (entry,) = checked(rule, target="", settings=SETTINGS)
+    pasted = entry.report.failures[0].reproducer
+    ast.parse(pasted)
+    assert "Recomputed.apply(argument_0, 2, x0)" in pasted
