@@ -216,7 +216,7 @@ class Part:
                 self.purse.spent += last["budget"]
             else:
                 problems.append(f"{text} {ended} while {shown} was checked")
-                self.found.leave(last, text, seed, f"its process {ended}", "crash")
+                self.found.leave(last, text, seed, f"its process {ended}", "died")
             skip, mine = (*job.skip, *last["modules"][:-1]), (*job.mine, *last["modules"][-1:])
             again = job.target.kind == "script"
             if job.target.kind == "function" or (again and not self.found.order):
