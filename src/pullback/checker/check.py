@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -201,13 +201,13 @@ def reported(given: Subject, findings: list[Finding], table: dict[str, str], set
     )
 
 
-def answered(name: str, probe: Probe, subject: Subject, settings: Settings) -> list[Finding]:
-    """Ask one probe; one that fails costs its answer, and says so."""
+def answered(name: str, probe: Probe, subject: Subject, settings: Settings) -> Iterator[Finding]:
+    """Ask one probe; one that fails costs the rest of its answer, and says so."""
     try:
-        return probe.ask(subject, settings)
+        yield from probe.ask(subject, settings)
     except Exception as error:  # a function may fail in any way it likes, at any point, in any mode
         said = f"{type(error).__name__}: {error}".splitlines()[0][:200]
-        return [Finding(name, "note", f"the question could not be asked here: {said}", reason="crash")]
+        yield Finding(name, "note", f"the question could not be asked here: {said}", reason="crash")
 
 
 def verdict_of(subject: Subject, findings: list[Finding]) -> Verdict:

@@ -11,7 +11,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from pullback.checker.points import Point, finite, promise
+from pullback.checker.points import Point, finite
+from pullback.checker.promises import promise
 from pullback.dtypes import double, is_complex, is_real_or_complex
 from pullback.view.subject import Array, Arrays, Subject
 

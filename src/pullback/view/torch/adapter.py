@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 import torch
 from torch.autograd import forward_ad
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from pullback.hosts.keras import is_layer
 from pullback.hosts.torch import HOST
+from pullback.hosts.torch.private import TorchDispatchMode
 from pullback.patched import patched
 from pullback.view import arguments
 from pullback.view.adapter import Adapter, itself
