@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from pullback.application import Application
 from pullback.errors import DefinitionError
-from pullback.hosts.dynamo import Opaque, called_whole, is_tracing
+from pullback.hosts.dynamo import PROGRAM, Opaque, called_whole, is_tracing
 from pullback.hosts.operation import Tensor
 from pullback.outputs import LONE
 from pullback.plan import Plan, plan
@@ -144,15 +144,17 @@ def function_of(
     @defined
     @functools.wraps(rule.body, updated=updated)
     def function(*args: Any, **kwargs: Any) -> Any:
-        if is_tracing():
+        if is_tracing(PROGRAM):
             return called_whole(opaque, args, kwargs)
         for listen in listeners:
             listen(function, args, kwargs)
-        made, tensors = plan(function.rule, args, kwargs)
-        for shortcut in made.shortcut:
-            result = shortcut(tensors)
+        rule = function.rule
+        shortcut = rule.shortcuts.get(len(args))
+        if shortcut is not None and not kwargs:
+            result = shortcut(args)
             if result is not None:
                 return result
+        made, tensors = plan(rule, args, kwargs)
         if made.symbolic:
             from pullback.keras.layer import place
 

@@ -10,8 +10,8 @@ the same way.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from pullback import hosts, tree
@@ -56,8 +56,6 @@ class Plan:
     count: int  # of the tensors
     flat: bool  # whether the arguments are tensors and nothing else
     symbolic: bool = False  # a place in a Keras model: there is nothing to run yet
-    # Where a host that has learned enough of such calls puts a shorter way: tensors ↦ result, or None.
-    shortcut: list[Callable[[list[Tensor]], Any]] = field(default_factory=list, repr=False)
 
     def arguments(self, tensors: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
         """Give the arguments of the call with these tensors in the places of its own."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,6 +13,7 @@ from pullback.checker.budget import Budget, Spent
 from pullback.checker.capabilities import capabilities
 from pullback.checker.explain import explained
 from pullback.checker.finding import Finding, Report, Verdict
+from pullback.checker.probe import Probe
 from pullback.checker.probe import probes as discovered
 from pullback.checker.settings import Settings
 from pullback.checker.space import roundoff
@@ -140,6 +141,7 @@ def check_subject(
     settings = replace(settings, shipped=unit)
     if settings.rtol is None and given.accuracy is not None:
         settings = replace(settings, rtol=given.accuracy)
+    shipped.forward(shipped.inputs)  # what the function itself raises at its example is raised
     findings: list[Finding] = []
     left = ""  # the question that the budget did not suffice for
     for name, probe in discovered().items():
@@ -150,7 +152,9 @@ def check_subject(
             continue
         try:
             with budget.watching():
-                for finding in probe.ask(shipped if probe.in_shipped_dtype else subject, settings):
+                for finding in answered(
+                    name, probe, shipped if probe.in_shipped_dtype else subject, settings
+                ):
                     findings.append(finding)
                     told(reported(given, findings, {}, settings))
         except Spent:
@@ -180,7 +184,8 @@ def unfinished(findings: list[Finding], probe: str, settings: Settings) -> Findi
 
 def reported(given: Subject, findings: list[Finding], table: dict[str, str], settings: Settings) -> Report:
     """Sum up what was found."""
-    resolutions = [f.resolution for f in findings if f.verdict == "right" and f.resolution is not None]
+    proven = [f for f in findings if f.verdict == "right" or f.probe == "precision"]
+    resolutions = [f.resolution for f in proven if f.resolution is not None]
     return Report(
         name=given.name,
         verdict=verdict_of(given, findings),
@@ -194,6 +199,15 @@ def reported(given: Subject, findings: list[Finding], table: dict[str, str], set
         forwards=given.counter.forwards,
         pullbacks=given.counter.pullbacks,
     )
+
+
+def answered(name: str, probe: Probe, subject: Subject, settings: Settings) -> Iterator[Finding]:
+    """Ask one probe; one that fails costs the rest of its answer, and says so."""
+    try:
+        yield from probe.ask(subject, settings)
+    except Exception as error:  # a function may fail in any way it likes, at any point, in any mode
+        said = f"{type(error).__name__}: {error}".splitlines()[0][:200]
+        yield Finding(name, "note", f"the question could not be asked here: {said}", reason="crash")
 
 
 def verdict_of(subject: Subject, findings: list[Finding]) -> Verdict:

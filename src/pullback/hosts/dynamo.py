@@ -8,7 +8,6 @@ than the framework work too.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterable
 from importlib import import_module
 from typing import Any
@@ -40,10 +39,15 @@ class Opaque:
         self.prepare = prepare
 
 
-def is_tracing() -> bool:
-    """Tell whether a compiler asks this, and not the program."""
-    asking: str = sys._getframe(1).f_globals["__name__"]
-    return asking.startswith("torch._dynamo")
+PROGRAM: list[Any] = []  # who asks with this very list is the program
+
+
+def is_tracing(asking: list[Any]) -> bool:
+    """Tell whether a compiler asks this, and not the program: it makes a list of its own of each it reads.
+
+    Every call of a rule asks: to look at the frame that did would cost as much as a small operation.
+    """
+    return asking is not PROGRAM
 
 
 is_tracing._dynamo_marked_constant = True  # type: ignore[attr-defined]

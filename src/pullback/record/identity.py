@@ -83,7 +83,11 @@ class _Reader:
         if isinstance(value, (tuple, list, set, frozenset, dict)):
             return self._container(value, name, read)
         if isinstance(value, functools.partial):
-            return ("partial", read(value.func, name), read(value.args, name), read(value.keywords, name))
+            names_of = getattr(getattr(value.func, "__code__", None), "co_varnames", ())
+            named = {**dict(zip(names_of, value.args)), **value.keywords}
+            rest = value.args[len(names_of) :]
+            held = [(key, read(part, key)) for key, part in sorted(named.items())]
+            return ("partial", read(value.func, name), held, read(rest, name))
         if isinstance(value, (staticmethod, classmethod)):
             return read(value.__func__, name)
         if inspect.ismethod(value):

@@ -27,7 +27,7 @@ def name_apart(rules: Sequence[Recorded]) -> None:
     _where_shared(rules, _by_module)
     _where_shared(rules, _by_line)
     _where_shared(rules, _by_facts)
-    _where_shared(rules, lambda group: [f"{rule.shown} #{i}" for i, rule in enumerate(group, 1)])
+    _where_shared(rules, _by_number)
 
 
 def _where_shared(rules: Sequence[Recorded], rename: Callable[[list[Recorded]], list[str]]) -> None:
@@ -66,6 +66,11 @@ def _by_facts(group: list[Recorded]) -> list[str]:
         if len(set(told)) < len(group):
             told = [_told(rule, differ[:most]) for rule in group]
     return [f"{rule.shown}[{text}]" if text else rule.shown for rule, text in zip(group, told)]
+
+
+def _by_number(group: list[Recorded]) -> list[str]:
+    keys = sorted(rule.key for rule in group)  # several processes may check them, in any order
+    return [f"{rule.shown} #{keys.index(rule.key) + 1}" for rule in group]
 
 
 def _told(rule: Recorded, names: Sequence[str]) -> str:

@@ -78,6 +78,8 @@ class Recorder:
             return
         try:
             known = who()
+            if not known.gives:  # a gradient may still come
+                return
             with self._lock:
                 who_it_is = self._known.of(known.anchor, lambda: self._identity(known))
                 rule = None if who_it_is is None else self._rule(known, who_it_is)
@@ -99,8 +101,6 @@ class Recorder:
 
     def _identity(self, known: Definition) -> Identity | None:
         """Say who a rule is; nobody, if it is not to be checked."""
-        if not known.gives:
-            return None
         if not self._wanted(known):
             if not known.module.startswith("pullback.hosts"):
                 self.own.setdefault(known.owner, set()).add(f"{known.module}.{known.name}")

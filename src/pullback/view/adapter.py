@@ -23,7 +23,7 @@ from pullback.hosts import keras as layers
 from pullback.hosts.base import Met
 from pullback.hosts.operation import Tensor
 from pullback.rule import Rule, source_of, written
-from pullback.view import rules
+from pullback.view import rules, switches
 from pullback.view.arguments import EVERYTHING, Arguments, Asked, is_array
 from pullback.view.definition import importing
 from pullback.view.export import survives_export
@@ -306,6 +306,7 @@ class Adapter(Framework):
             exports=functools.partial(survives_export, self),
             by_steps=self.by_steps,
             opaque=self.opaque,
+            switches=switches.of(self, self.run(oracle or itself)),
             explicit=functools.partial(rules.says_second, self),
             astype=self.astype,
             intent=intent,

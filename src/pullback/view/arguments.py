@@ -6,6 +6,7 @@ input only if nothing else is one, as in a call of a rule.
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -110,8 +111,18 @@ class Arguments:
         for slot, name in zip(self.slots, names):
             leaves[slot] = _Name(name)
         args, kwargs = tree.unflatten(self.tree, leaves)
-        parts = [*map(repr, args), *(f"{key}={value!r}" for key, value in kwargs.items())]
+        parts = [_code(value, f"argument_{i}") for i, value in enumerate(args)]
+        parts += [f"{key}={_code(value, key)}" for key, value in kwargs.items()]
         return f"{function}({', '.join(parts)})"
+
+
+def _code(value: Any, name: str) -> str:
+    """Write a value as code; one that shows itself in other words is named."""
+    try:
+        ast.parse(repr(value), mode="eval")
+    except (SyntaxError, ValueError):
+        return name
+    return repr(value)
 
 
 class _Name(str):

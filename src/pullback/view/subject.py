@@ -70,6 +70,8 @@ class Subject:
     by_steps: Callable[[], contextlib.AbstractContextManager[None]] = contextlib.nullcontext
     # Tells whether the gradient runs through code that the host cannot see into.
     opaque: Callable[[], bool] | None = None
+    # Gives, by operation, what is zero where an operation inside switches.
+    switches: Callable[[Arrays], list[tuple[str, Array]]] | None = None
     explicit: Callable[[], bool] | None = None  # tells whether the rule says its own second order
     astype: Callable[[str], Subject | None] | None = None
     intent: Intent = EXACT

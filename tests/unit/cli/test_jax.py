@@ -141,8 +141,8 @@ def test_every_spelling_is_found_and_judged(trained):
         "power": {"right"},
         "shifted": {"right"},
         "scaled": {"right"},
-        "total": {"right"},
-        "method": {"right"},
+        "Model.total": {"right"},
+        "Model.method": {"right"},
         "noisy": {"right"},
         "logarithm": {"right"},
         "own": {"right"},
@@ -160,7 +160,7 @@ def test_the_mistake_is_named_with_its_place(trained):
 def test_values_are_those_that_eager_transformations_carry(trained):
     *_, rules = trained
     signatures = {(rule["name"], rule["signature"]) for rule in rules}
-    assert ("total", "float32[5], float32[5]") in signatures
+    assert ("Model.total", "float32[5], float32[5]") in signatures
     assert ("product", "float32[], float32[]") in signatures
 
 

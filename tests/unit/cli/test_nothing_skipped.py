@@ -149,7 +149,7 @@ def test_a_program_of_jax(project):
         """,
     )
     assert verdicts == {
-        "powered.power[n=2]": "right",
+        "powered.power[n=2, claimed=2]": "right",
         "powered.power[n=3, claimed=3]": "right",
         "powered.power[n=3, claimed=2]": "wrong",
         "sin": "wrong",

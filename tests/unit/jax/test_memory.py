@@ -2,6 +2,7 @@
 
 import gc
 import os
+import traceback
 
 import jax
 import jax.numpy as jnp
@@ -231,3 +232,39 @@ def test_a_program_keeps_no_traced_array(around, name):
         if name not in REVERSE_ONLY:
             np.testing.assert_allclose(jax.jit(tangent)(x), tangent(x), rtol=1e-6)
     np.testing.assert_allclose(got[0], gradient(x), rtol=1e-6)
+
+
+@pb.custom_gradient
+def failing(x):
+    y = jnp.sin(x)
+
+    def grad(dy):
+        raise KeyError("mine")
+
+    return y, grad
+
+
+def test_a_grad_that_failed_while_it_was_traced_keeps_no_traced_array():
+    with jax.checking_leaks():
+        got = jax.jit(jax.grad(lambda x: jax.lax.stop_gradient(failing(x)) * x))(0.5)
+    assert float(got) == pytest.approx(float(jnp.sin(0.5)))
+
+
+def test_its_error_still_says_where_it_was_raised():
+    with pytest.raises(KeyError, match="mine") as caught:
+        jax.jit(jax.grad(failing))(0.5)
+    assert 'raise KeyError("mine")' in "".join(traceback.format_exception(caught.value))
+
+
+def test_a_grad_that_calls_its_rule_keeps_no_traced_array():
+    def scaled(x):
+        w = x * 2
+
+        @pb.custom_gradient
+        def by_w(y):
+            return y * w, lambda dy: by_w(dy)
+
+        return by_w(x)
+
+    with jax.checking_leaks():
+        assert float(jax.jit(scaled)(0.5)) == pytest.approx(0.5)

@@ -163,3 +163,17 @@ def test_a_call_that_cannot_be_recorded_is_not_checked_and_says_why():
     found = list(checked(rule, target="", settings=SETTINGS))
     assert not_checked(found) == "3 calls of it could not be recorded: MemoryError: no room for a copy"
     assert [entry.report.verdict for entry in found] == ["undecided"]
+
+
+def test_code_to_paste_is_code_whatever_a_static_looks_like():
+    import ast
+
+    recorder = Recorder()
+    layer = torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.Tanh())
+    with recording(recorder):
+        Recomputed.apply(layer, 2, X.clone().requires_grad_()).sum().backward()
+    (rule,) = recorder.rules.values()
+    (entry,) = checked(rule, target="", settings=SETTINGS)
+    pasted = entry.report.failures[0].reproducer
+    ast.parse(pasted)
+    assert "Recomputed.apply(argument_0, 2, x0)" in pasted

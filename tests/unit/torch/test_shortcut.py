@@ -5,8 +5,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 import pullback as pb
-from pullback.errors import CapturedTensorError, CotangentShapeError
-from pullback.plan import plan
+from pullback.errors import CapturedTensorError, CotangentShapeError, UnsupportedInputError
 
 X = torch.tensor([0.3, -0.7], requires_grad=True)
 WEIGHT = torch.tensor(2.0, requires_grad=True)
@@ -34,7 +33,7 @@ def by_alias(x):
 
 
 def shortcuts(rule, *args):
-    return plan(rule.rule, args, {})[0].shortcut
+    return rule.rule.shortcuts.get(len(args))
 
 
 def test_a_rule_that_reaches_nothing_takes_it_from_the_second_call_on():
@@ -47,7 +46,7 @@ def test_a_rule_that_reaches_nothing_takes_it_from_the_second_call_on():
     for _ in range(3):
         (gradient,) = torch.autograd.grad(sine(X).sum(), X)
         gradients.append(gradient)
-    assert len(shortcuts(sine, X)) == 1
+    assert shortcuts(sine, X)
     assert all(torch.equal(gradient, torch.cos(X)) for gradient in gradients)
 
 
@@ -112,3 +111,34 @@ def test_autocast_and_no_grad_do_not_take_it():
     with torch.no_grad():
         assert product(X, y).grad_fn is None
     assert torch.func.grad(product)(X.detach(), y.detach()).equal(torch.ones(2))
+
+
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
+def test_keywords_and_other_kinds_of_tensors_go_the_long_way():
+    @pb.custom_gradient
+    def sine(x):
+        return torch.sin(x), lambda dy: dy * torch.cos(x)
+
+    for _ in range(2):
+        sine(X)
+    assert shortcuts(sine, X)
+    assert torch.autograd.grad(sine(x=X).sum(), X)[0].equal(torch.cos(X))
+    with pytest.raises(UnsupportedInputError, match="sparse"):
+        sine(X.detach().to_sparse())
+    with pytest.raises(UnsupportedInputError, match="nested"):
+        sine(torch.nested.nested_tensor([torch.ones(2), torch.ones(3)]))
+    assert sine(torch.tensor([1, 2])).grad_fn is None
+
+
+@pytest.mark.filterwarnings("ignore")  # PyTorch says that tracing by TorchScript is deprecated
+def test_a_traced_call_computes_anew():
+    @pb.custom_gradient
+    def sine(x):
+        return torch.sin(x), lambda dy: dy * torch.cos(x)
+
+    for _ in range(2):
+        sine(X)
+    traced = torch.jit.trace(lambda x: sine(x * 2), (X,), check_trace=False)
+    y = torch.tensor([0.5, 0.1], requires_grad=True)
+    assert torch.allclose(traced(y), torch.sin(2 * y))
+    assert torch.allclose(torch.autograd.grad(traced(y).sum(), y)[0], 2 * torch.cos(2 * y))

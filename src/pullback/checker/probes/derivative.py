@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import chain
 
 import numpy as np
 
 from pullback.checker.budget import SHARE, Budget
 from pullback.checker.equation import Outcome
-from pullback.checker.examine import examine, excuse, one_triangle
+from pullback.checker.examine import examine, excuse
 from pullback.checker.finding import Finding
 from pullback.checker.needless import needless
 from pullback.checker.oracle import AUTODIFF, FLOAT64, SHIPPED
@@ -18,6 +19,8 @@ from pullback.checker.probe import probe
 from pullback.checker.problem import Problem, ShapeMismatchError
 from pullback.checker.settings import Settings
 from pullback.checker.space import roundoff
+from pullback.checker.switches import switch_points
+from pullback.checker.triangles import one_triangle
 from pullback.view.subject import Subject
 
 WHY = {
@@ -68,7 +71,8 @@ def question(subject: Subject, settings: Settings) -> Iterator[Finding]:
     any_square = not subject.is_rule
     symmetric_only = one_triangle(Problem.of(subject), anything=any_square) is not None
     patience, stopped = Budget(settings.budget / SHARE), ""
-    for i, point in enumerate(own_points(subject, settings.rng(5))):
+    drawn = own_points(subject, settings.rng(5))
+    for i, point in enumerate(chain(drawn, switch_points(subject, settings.rng(9)))):
         if patience.spent:
             stopped = f"; it is slow, and no more were tried after {patience.limit:g} s"
             break

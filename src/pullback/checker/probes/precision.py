@@ -60,6 +60,7 @@ def question(subject: Subject, settings: Settings) -> list[Finding]:
             "precision",
             "note",
             f"{name}: {bits:.0f} bits right",
+            resolution=max(error, unit),
             capability=name,
             answer="yes" if error < 0.1 else "no",
         )

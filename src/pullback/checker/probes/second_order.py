@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from pullback.checker.examine import examine, one_triangle
+from pullback.checker.examine import examine
 from pullback.checker.finding import Finding
 from pullback.checker.points import Point
 from pullback.checker.probe import probe
 from pullback.checker.problem import Problem, ShapeMismatchError
 from pullback.checker.second import second_subject
 from pullback.checker.settings import Settings
+from pullback.checker.triangles import one_triangle
 from pullback.view.subject import Subject
 
 ROW = "second order"

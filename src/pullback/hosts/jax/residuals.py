@@ -12,6 +12,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import itertools
+import traceback
 from collections.abc import Sequence
 from typing import Any
 
@@ -82,8 +83,15 @@ def _with_traced_push(
     return [*residuals, *consts], dataclasses.replace(derivative, push=program, takers=takers)
 
 
+class _EarlierError(Exception):
+    """The way that an error came, in words: the frames themselves hold what was traced in them."""
+
+
 def _waiting(error: Exception) -> Refuse:
-    return Refuse(lambda: error)
+    """Keep an error until somebody needs the derivative, and no traced array with it."""
+    error.__cause__ = _EarlierError("".join(traceback.format_exception(error)))
+    error.__context__ = error.__traceback__ = None
+    return Refuse(lambda: error.with_traceback(None))
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

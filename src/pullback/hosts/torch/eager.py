@@ -27,8 +27,10 @@ def apply(operation: Operation, tensors: list[Any], below: bool = False) -> list
     """Run an operation, `below` every transform if there are any; record it if anybody differentiates it."""
     if not torch.is_grad_enabled():  # nobody differentiates: keep nothing
         return (captures.below(operation, tensors) if below else operation.forward(tensors))[0]
-    if is_closed(operation) and effects.is_quiet(operation) and not operation.plan.shortcut:
-        operation.plan.shortcut.append(shortcut(operation, record))  # for the calls to come
+    if is_closed(operation) and effects.is_quiet(operation):  # for the calls to come
+        shortcuts: dict[int, Any] = operation.plan.rule.shortcuts
+        if len(tensors) not in shortcuts:
+            shortcuts[len(tensors)] = shortcut(operation, record)
     return record(operation, tensors, None, below)
 
 

@@ -2,7 +2,7 @@
 
 It is for a rule that is known to reach no tensor beside those of the call (`closed.py`) and to draw no random
 numbers, whose body gives one new floating tensor and a `grad` that closes over tensors and constants. The
-invariants are those of `eager.py` and `residuals.py`, kept in two functions instead of many: a Python call
+invariants are those of `eager.py` and `residuals.py`, kept in three functions instead of many: a Python call
 costs as much as a small operation. Whatever is unusual goes the long way, with what the body has returned.
 """
 
@@ -23,26 +23,22 @@ from pullback.hosts.torch.nodes import named_nodes
 _TENSOR, _PARAMETER = torch.Tensor, torch.nn.Parameter
 _CONSTANTS = frozenset((int, float, bool, str, type(None)))
 _is_grad_enabled, _autocasting = torch.is_grad_enabled, surroundings.autocasting
-_transforming, _level = private.transforming, private.level
-_set_grad_enabled, _getrefcount = private.set_grad_enabled, sys.getrefcount
+_transforming, _level, _getrefcount = private.transforming, private.level, sys.getrefcount
 
 
-def shortcut(operation: Any, record: Callable[..., list[Any]]) -> Callable[[list[Any]], Any]:
+def shortcut(operation: Any, record: Callable[..., list[Any]]) -> Callable[[tuple[Any, ...]], Any]:
     """Give what runs further calls of a plan and records them; None is its answer to a call that is unusual.
 
     `record` is the long way, for what a body has returned.
     """
-    host, body, node = operation.host, operation.plan.rule.body, node_of(operation.name)
-    names, known = watched(operation), effects.of(operation)
+    host, node, way = operation.host, node_of(operation.name), _Way(operation)
+    names, known, shortcuts = watched(operation), effects.of(operation), operation.plan.rule.shortcuts
     assert known is not None
-    known_code: Any = None  # of a `grad` that is known to take one cotangent, and its globals
-    space: Any = None
-    count = operation.plan.count
 
-    def run_shortly(tensors: list[Any]) -> Any:
-        nonlocal known_code, space
+    def run_shortly(tensors: tuple[Any, ...]) -> Any:
         if (
-            not _is_grad_enabled()
+            not host.ready(tensors)
+            or not _is_grad_enabled()
             or _transforming()
             or _autocasting()
             or _level() >= 0
@@ -52,20 +48,49 @@ def shortcut(operation: Any, record: Callable[..., list[Any]]) -> Callable[[list
             return None
         try:
             for look, value in names:
-                if look() is not value:
-                    return forgotten()
+                if look() is not value:  # a name means something else now
+                    return shortcuts.clear()
         except ValueError:  # a cell that is empty now
-            return forgotten()
-        _set_grad_enabled(False)  # it reaches nothing that somebody differentiates but its arguments
+            return shortcuts.clear()
+        output = node(way, *tensors)
+        if type(output) is not list:
+            return output
+        again = type(operation)(operation.plan)
+        values = record(again, list(tensors), output)
+        return again.outputs.filled(values)
+
+    return run_shortly
+
+
+class _Way:
+    """What the calls of a plan have in common."""
+
+    __slots__ = ("body", "code", "count", "operation", "space")
+
+    def __init__(self, operation: Any) -> None:
+        self.operation = operation
+        self.body = operation.plan.rule.body
+        self.count = operation.plan.count
+        self.code: Any = None  # of a `grad` that is known to take one cotangent, and its globals
+        self.space: Any = None
+
+
+class ShortNode(torch.autograd.Function):
+    """The node of one call in the graph."""
+
+    @staticmethod
+    def forward(ctx: Any, way: _Way, *tensors: Any) -> Any:
+        """Run the body unrecorded: it reaches nothing that somebody differentiates but its arguments.
+
+        A list of what it returned stands for a call that is unusual. PyTorch hands it through.
+        """
         try:
-            result = body(*tensors)
+            result = way.body(*tensors)
         except RuntimeError as error:
-            run.explain(error, operation.where)
+            run.explain(error, way.operation.where)
             raise
-        finally:
-            _set_grad_enabled(True)
         if type(result) is not tuple or len(result) != 2:
-            return unusual(tensors, result)
+            return [result]
         output, grad = result
         if (
             type(output) is not _TENSOR
@@ -74,22 +99,22 @@ def shortcut(operation: Any, record: Callable[..., list[Any]]) -> Callable[[list
             or type(grad) is not FunctionType
             or grad.__kwdefaults__ is not None
         ):
-            return unusual(tensors, result)
+            return [result]
         code, closure = grad.__code__, grad.__closure__
         if closure is None:
-            return unusual(tensors, result)
-        if code is not known_code:
-            if not operation.takes_one(grad):
-                return unusual(tensors, result)
-            known_code, space = code, grad.__globals__
-        saved = tensors.copy()
+            return [result]
+        if code is not way.code:
+            if not way.operation.takes_one(grad):
+                return [result]
+            way.code, way.space = code, grad.__globals__
+        saved = [*tensors]
         recipe: list[Any] = []
         holders = 3  # of an output that nobody else keeps: the pair, `output`, the argument of `getrefcount`
         for cell in closure:
             try:
                 content = cell.cell_contents
             except ValueError:  # not filled yet
-                return unusual(tensors, result)
+                return [result]
             kind = type(content)
             if kind is _TENSOR or kind is _PARAMETER:
                 for place, other in enumerate(saved):
@@ -104,52 +129,28 @@ def shortcut(operation: Any, record: Callable[..., list[Any]]) -> Callable[[list
             elif kind in _CONSTANTS:
                 recipe.append(cell)
             else:
-                return unusual(tensors, result)
+                return [result]
         content = other = None
         if _getrefcount(output) > holders:
-            return unusual(tensors, result)
-        for tensor in tensors:
-            if tensor.requires_grad:
-                kept = (operation, count, recipe, code, space, grad.__defaults__)
-                return node([kept, saved, output], *tensors)
-        return output
-
-    def forgotten() -> None:
-        """Close this way: a name means something else now."""
-        operation.plan.shortcut.clear()
-
-    def unusual(tensors: list[Any], result: Any) -> Any:
-        """Go the long way, with what the body has returned."""
-        again = type(operation)(operation.plan)
-        values = record(again, tensors, (result,))
-        return again.outputs.filled(values)
-
-    return run_shortly
-
-
-class ShortNode(torch.autograd.Function):
-    """The node of one call in the graph."""
-
-    @staticmethod
-    def forward(ctx: Any, given: list[Any], *inputs: Any) -> Any:
-        ctx.kept, saved, output = given
+            return [result]
+        ctx.kept = way, recipe, code, way.space, grad.__defaults__
         ctx.save_for_backward(*saved)
         return output
 
     @staticmethod
     def backward(ctx: Any, cotangent: Any) -> Any:
-        operation, count, recipe, code, space, defaults = ctx.kept
-        saved = ctx.saved_tensors
+        way, recipe, code, space, defaults = ctx.kept
+        saved, count = ctx.saved_tensors, way.count
         cells = []
         for part in recipe:
             cells.append(CellType(saved[part]) if type(part) is int else part)
         grad = FunctionType(code, space, None, defaults, tuple(cells))
         if _is_grad_enabled() or _autocasting():
-            return None, *_unusual(operation, list(saved[:count]), grad, cotangent)
+            return None, *_unusual(way.operation, list(saved[:count]), grad, cotangent)
         try:
             returned = grad(cotangent)
         except RuntimeError as error:
-            run.explain(error, operation.where)
+            run.explain(error, way.operation.where)
             raise
         given = returned if type(returned) is tuple else (returned,)
         if len(given) == count:
@@ -159,7 +160,7 @@ class ShortNode(torch.autograd.Function):
                     break
             else:
                 return None, *given
-        return None, *operation.pullback(saved[:count], grad).settled(returned).inputs
+        return None, *way.operation.pullback(saved[:count], grad).settled(returned).inputs
 
 
 def _unusual(operation: Any, inputs: list[Any], grad: Any, cotangent: Any) -> list[Any]:

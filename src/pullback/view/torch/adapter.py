@@ -8,9 +8,9 @@ copies of its buffers, so that the module stays as it was.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import inspect
 import io
-import secrets
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -21,6 +21,7 @@ from torch.autograd import forward_ad
 
 from pullback.hosts.keras import is_layer
 from pullback.hosts.torch import HOST
+from pullback.hosts.torch.private import TorchDispatchMode
 from pullback.patched import patched
 from pullback.view import arguments
 from pullback.view.adapter import Adapter, itself
@@ -83,7 +84,11 @@ class TorchAdapter(Adapter):
 
     def subject(self) -> Subject:
         self.loose = self.unconnected()
-        return super().subject()
+        subject = super().subject()
+        if any(map(leaves.is_sparse, self.arguments.inputs)):
+            # PyTorch's gradients of sparse tensors are constants, without a word.
+            return dataclasses.replace(subject, second=None)
+        return subject
 
     def unconnected(self) -> frozenset[int]:
         """List the outputs that are said to have no gradient, beside others that have one."""
@@ -95,12 +100,9 @@ class TorchAdapter(Adapter):
         return frozenset(k for k, yes in enumerate(flags) if not yes) if any(flags) else frozenset()
 
     def draws(self) -> bool:
-        with torch.random.fork_rng(devices=[]), self.surroundings():
-            torch.manual_seed(secrets.randbits(32))
-            before = torch.get_rng_state()
-            with contextlib.suppress(Exception):  # the first probe says so
-                self.run()(self.sources(self.inputs))
-            return not torch.equal(before, torch.get_rng_state())
+        with self.surroundings(), _Draws() as seen, contextlib.suppress(Exception):
+            self.run()(self.sources(self.inputs))
+        return seen.random
 
     def sources(self, inputs: Arrays) -> list[Any]:
         return self.watched(self.constants(inputs))
@@ -280,6 +282,16 @@ class TorchAdapter(Adapter):
         if isinstance(self.function, torch.nn.Module) and not is_layer(self.function):
             return inspect.signature(self.function.forward)
         return super().signature()
+
+
+class _Draws(TorchDispatchMode):
+    """See whether an operation draws random numbers."""
+
+    random = False
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.random = self.random or torch.Tag.nondeterministic_seeded in func.tags
+        return func(*args, **(kwargs or {}))
 
 
 class _Module(torch.nn.Module):

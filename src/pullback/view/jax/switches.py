@@ -1,0 +1,61 @@
+"""How the checker looks inside a function of JAX: its jaxpr, gone through equation by equation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
+
+from pullback.view.framework import Run
+from pullback.view.switches import Gaps, gaps_of
+
+TRACES = True  # the pullback is part of what is traced
+_NAMES = {"rem": "remainder", "integer_pow": "pow", "clamp": "clamp", "reduce_prod": "prod"}
+
+
+def look(run: Run) -> Callable[[Sequence[Any]], Gaps]:
+    """Give the gaps of a function as a function of its sources."""
+    programs: dict[tuple[Any, ...], Callable[..., Any]] = {}
+    names: dict[tuple[Any, ...], list[str]] = {}
+
+    def gaps(sources: Sequence[Any]) -> Gaps:
+        key = tuple((jnp.shape(s), jnp.result_type(s)) for s in sources)
+        if key not in programs:
+            closed = jax.make_jaxpr(run)(list(sources))
+
+            def program(given: list[Any]) -> list[Any]:
+                found: Gaps = []
+                _walk(closed.jaxpr, closed.consts, given, found)
+                names[key] = [name for name, _ in found]
+                return [gap for _, gap in found]
+
+            programs[key] = jax.jit(program)
+        values = programs[key](list(sources))
+        return list(zip(names[key], values))
+
+    return gaps
+
+
+def _walk(jaxpr: Jaxpr, consts: Sequence[Any], given: Sequence[Any], found: Gaps) -> list[Any]:
+    """Run a jaxpr, and note the gaps of its operations."""
+    known: dict[Any, Any] = dict(zip([*jaxpr.constvars, *jaxpr.invars], [*consts, *given]))
+    for eqn in jaxpr.eqns:
+        operands = [v.val if isinstance(v, Literal) else known[v] for v in eqn.invars]
+        spelled = eqn.primitive.name
+        inner = next((p for p in eqn.params.values() if isinstance(p, ClosedJaxpr)), None)
+        if inner is not None and len(inner.jaxpr.invars) == len(operands) and "scan" not in spelled:
+            outputs = _walk(inner.jaxpr, inner.consts, operands, found)
+        else:
+            name = _NAMES.get(spelled, spelled)
+            if operands and jnp.issubdtype(jnp.result_type(operands[0]), jnp.floating):
+                ordered = [operands[1], operands[0], operands[2]] if name == "clamp" else operands
+                found += [(spelled, gap) for gap in gaps_of(name, ordered, jnp.floor)]
+            bound: Any = eqn.primitive.get_bind_params(eqn.params)
+            inside, params = bound if isinstance(bound, tuple) else ((), bound)
+            outputs = eqn.primitive.bind(*inside, *operands, **params)
+            outputs = outputs if eqn.primitive.multiple_results else [outputs]
+        known.update(zip(eqn.outvars, outputs))
+    return [v.val if isinstance(v, Literal) else known[v] for v in jaxpr.outvars]

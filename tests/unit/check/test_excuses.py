@@ -1,0 +1,109 @@
+"""Nobody is accused in error: promises of arguments, zero up to rounding, flags, and what has no gradient."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+import torch
+
+import pullback as pb
+from pullback.checker.promises import broken
+from pullback.errors import WrongGradientError
+
+QUICK = {"xla": False, "export": False}
+
+
+@pytest.mark.parametrize(
+    ("given", "other", "kind"),
+    [
+        ([[1.0, 2.5]], [[1.0, -2.5]], "sign"),
+        ([[1.0, -2.0], [2.5, 0.0]], [[1.0, -2.0], [0.5, 0.0]], "order"),
+        ([[-1.0, 2.5]], [[2.5, 2.5]], "distinct"),
+        ([[-1.0, 0.5, 2.5]], [[2.5, 0.5, -1.0]], "sorted"),
+        ([[2.0, -3.0]], [[2.5, -3.0]], "whole"),
+        ([[-1.0, 2.5]], [[-7.0, 0.5]], None),
+    ],
+)
+def test_a_broken_promise_is_named(given, other, kind):
+    found = broken(tuple(map(np.array, given)), tuple(map(np.array, other)), "ab")
+    assert (found and found[0]) == kind
+
+
+def test_indices_without_repeats_stay_without():
+    given, other = np.array([[0, 1], [1, 0]]), np.array([[0, 0], [1, 0]])
+    assert broken((given,), (other,), ["index"])[0] == "distinct"
+
+
+def polar(radius, angle):
+    return torch.polar(radius, angle)
+
+
+def test_a_radius_that_is_positive_stays_so():
+    radius, angle = (
+        torch.tensor([0.5, 2.0], dtype=torch.float64),
+        torch.tensor([0.3, -1.0], dtype=torch.float64),
+    )
+    for seed in range(4):
+        assert pb.check(polar, radius, angle, seed=seed, **QUICK).verdict == "right"
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize(
+    "function",
+    [lambda x: torch.softmax(x, -1).sum(), lambda x: (x - x.mean()).mean()],
+    ids=["softmax", "mean"],
+)
+def test_zero_up_to_rounding_is_not_wrong(function, dtype):
+    x = torch.tensor(np.random.default_rng(0).normal(size=7), dtype=dtype)
+    verdicts = {pb.check(function, x, seed=seed, **QUICK).verdict for seed in range(6)}
+    assert "wrong" not in verdicts
+
+
+def test_a_gradient_that_is_not_asked_for_is_not_judged():
+    x = torch.tensor([0.5, -1.0], requires_grad=True)
+
+    def loss(x, target):
+        return torch.nn.functional.soft_margin_loss(x, target)
+
+    assert pb.check(loss, x, torch.tensor([1.0, -1.0]), seed=0, **QUICK).verdict == "right"
+
+
+def test_an_output_without_a_gradient_is_not_judged_beside_one_that_has_one():
+    assert (
+        pb.check(lambda x: (x.sin(), x.detach() ** 2), torch.tensor([0.5, -1.0]), seed=0, **QUICK).verdict
+        == "right"
+    )
+
+
+def test_what_cuts_the_gradient_off_is_found():
+    x = tf.constant([1.0, 2.0])
+    with pytest.raises(WrongGradientError, match="no gradient flows to `v`"):
+        pb.testing.assert_gradient(lambda v: tf.constant(v.numpy() ** 2), x, seed=0, **QUICK)
+
+
+def test_an_input_that_moves_nothing_needs_no_gradient():
+    x = tf.constant([0.5, 2.0])
+    assert pb.check(lambda a, b: a * tf.floor(b), x, x, seed=0, **QUICK).verdict == "right"
+
+
+def test_a_probe_that_fails_costs_its_answer_only(monkeypatch):
+    from pullback.checker import probe
+
+    def fails(subject, settings):
+        raise ZeroDivisionError("nothing to divide")
+
+    found = probe.probes()
+    monkeypatch.setitem(found, "mutation", probe.Probe(fails, 100))
+    report = pb.check(torch.sin, torch.tensor([0.5, -1.0]), seed=0, **QUICK)
+    assert report.verdict == "right"
+    assert any("ZeroDivisionError: nothing to divide" in f.sentence for f in report.findings)
+
+
+def test_the_resolution_is_that_of_the_dtype_that_ships():
+    single = pb.check(torch.exp, torch.tensor([0.5, -1.0]), seed=0, **QUICK)
+    double = pb.check(torch.exp, torch.tensor([0.5, -1.0], dtype=torch.float64), seed=0, **QUICK)
+    assert single.resolution >= 2.0**-25 > double.resolution
+
+
+def test_a_sparse_tensor_moves_by_its_entries():
+    matrix = torch.tensor([[0.0, 2.0], [3.0, 0.0]]).to_sparse()
+    assert pb.check(torch.sparse.mm, matrix, torch.tensor([[1.0], [2.0]]), seed=0, **QUICK).verdict == "right"
