@@ -15,10 +15,14 @@ import pathlib
 import sys
 import time
 import traceback
+import warnings
 from typing import Any
 
 import torch
-from torch.testing._internal.common_methods_invocations import op_db
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")  # PyTorch about what its own tests would like to have
+    from torch.testing._internal.common_methods_invocations import op_db
 
 sys.path.append(str(pathlib.Path(__file__).parent))
 
