@@ -133,8 +133,9 @@ class Part:
 
     def close(self) -> None:
         """End every child, and leave nothing behind."""
-        for process in list(self.processes):
+        for process, last in self.processes.items():
             process.end()
+            last["rest"]()  # what it told before the end came
         if self.folder:
             shutil.rmtree(self.folder, ignore_errors=True)
         for kept, stream in zip(self.streams or (), (sys.stdout, sys.stderr)):
@@ -164,15 +165,20 @@ class Part:
         last: dict[str, Any] = {"phase": "starting", "modules": [], "finished": False, "again": job.again}
         process = Process(place, silent=job.again, streams=self.streams)
         self.processes[process] = last
+
+        def read() -> None:
+            for event in reader.new():
+                watch.begin()
+                self._told(cleaned(event), event, last, job)
+
+        last["rest"] = read
         watch = Watch(process.pid)
         seconds = job.options.seconds
         why, code = "", None
         while code is None:
             yield
             code = process.poll()
-            for event in reader.new():
-                watch.begin()
-                self._told(cleaned(event), event, last, job)
+            read()
             late = time.monotonic() - watch.wall
             if last["phase"] == "running" and seconds is not None and late > seconds + PATIENCE:
                 why = f"did not stop after {seconds:g} s and was ended"
