@@ -1,14 +1,25 @@
-"""Jobs that need an environment of their own; the tests of every day need none of them."""
+"""Jobs that take long or need an environment of their own; the tests of every day need none of them."""
 
 import nox
-
-CPU = ("--extra-index-url", "https://download.pytorch.org/whl/cpu")
 
 
 @nox.session
 def wild(session: nox.Session) -> None:
     """Check programs over public packages, and make the table in docs/wild.md."""
-    session.install("torch==2.13.0+cpu", *CPU)
-    session.install("-e", ".[test]", *CPU)
+    session.install("-e", ".[test]")
     session.install("--no-deps", "-r", "tests/wild/requirements.txt")
     session.run("python", "tests/wild/run.py", *(session.posargs or ["--write"]))
+
+
+@nox.session
+def opinfo(session: nox.Session) -> None:
+    """Check every operator of PyTorch's own table, at all of its small samples."""
+    session.install("-e", ".[test]")
+    session.run("python", "-W", "ignore", "tests/tables/opinfo.py", *session.posargs)
+
+
+@nox.session
+def generated(session: nox.Session) -> None:
+    """Check two thousand generated rules a host against what is known of them."""
+    session.install("-e", ".[test]")
+    session.run("python", "-m", "pytest", "-q", "tests/generated", env={"GENERATED": "2000"})

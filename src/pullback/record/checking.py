@@ -96,6 +96,9 @@ def report_of(
     )
     if rule.kind != "tf.custom_gradient":  # the function may be a framework's, the rule made of it is not
         subject = replace(subject, is_builtin=False)
+    if sample.framework and not frameworks.FRAMEWORKS[sample.framework].compiles():
+        # Loading a compiler that the program does not use would cost more than all the rest.
+        settings = replace(settings, xla=False, export=False)
     return check_subject(subject, settings, told)
 
 

@@ -77,6 +77,10 @@ class Framework(ABC):
         """Name the place that a tensor must be put to again; nothing where it is found without."""
         return ""
 
+    def compiles(self) -> bool:
+        """Tell whether the program has loaded the framework's compiler, where that takes long to load."""
+        return True
+
     def freeze(self, tensor: Any) -> Any:
         """Copy a tensor, or the one that transformations wrap; else take shape and dtype."""
         value, axes = self.carried(tensor)

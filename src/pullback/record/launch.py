@@ -121,7 +121,8 @@ class Part:
     @property
     def running(self) -> bool:
         """Tell whether a script runs, or is about to."""
-        return any(last["phase"] in ("starting", "running", "importing") for last in self.processes.values())
+        phases = [last["phase"] for last in self.processes.values() if not last["again"]]
+        return any(phase in ("starting", "running", "importing") for phase in phases)
 
     def interrupt(self) -> None:
         """Pass an interrupt on, once."""
@@ -160,7 +161,7 @@ class Part:
         with open(os.path.join(place, "job.json"), "w", encoding="utf-8") as file:
             file.write(job.dumps())
         reader = Reader(os.path.join(place, "events"))
-        last: dict[str, Any] = {"phase": "starting", "modules": [], "finished": False}
+        last: dict[str, Any] = {"phase": "starting", "modules": [], "finished": False, "again": job.again}
         process = Process(place, silent=job.again, streams=self.streams)
         self.processes[process] = last
         watch = Watch(process.pid)
@@ -215,7 +216,7 @@ class Part:
                 self.purse.spent += last["budget"]
             else:
                 problems.append(f"{text} {ended} while {shown} was checked")
-                self.found.leave(last, text, seed, f"its process {ended}", "crash")
+                self.found.leave(last, text, seed, f"its process {ended}", "died")
             skip, mine = (*job.skip, *last["modules"][:-1]), (*job.mine, *last["modules"][-1:])
             again = job.target.kind == "script"
             if job.target.kind == "function" or (again and not self.found.order):

@@ -23,6 +23,9 @@ class Torch(Framework):
     def listeners(self, listener: Listener) -> dict[str, Listen]:
         return {**super().listeners(listener), "torch._dynamo.trace_rules": _skipped}
 
+    def compiles(self) -> bool:
+        return "torch._dynamo" in sys.modules
+
     def owns(self, leaf: Any) -> bool:
         torch = sys.modules.get("torch")
         return torch is not None and hasattr(torch, "Tensor") and isinstance(leaf, torch.Tensor)

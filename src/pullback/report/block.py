@@ -14,7 +14,7 @@ from pullback.report.printable import printable
 if TYPE_CHECKING:
     from pullback.checker.finding import Finding, Report
 
-LEFT = ("budget", "crash")  # why a rule was left before all was asked
+LEFT = ("budget", "died")  # why a rule was left before all was asked
 HEADINGS = ("rule", "verdict", "claim", "resolution", "oracle", "can do", "where")
 ON_PURPOSE = "different on purpose"
 

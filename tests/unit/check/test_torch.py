@@ -178,3 +178,21 @@ def test_a_sparse_tensor_is_refused_by_name():
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64])
 def test_any_precision_is_checked(dtype):
     assert pb.check(torch.tanh, X.to(dtype), **QUICK).verdict == "right"
+
+
+def test_an_export_that_is_refused_prints_nothing(capfd):
+    class Bounded(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            if x.max() > 1e9:  # PyTorch prints its graph when it finds such a question
+                raise ValueError("too large")
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx, g):
+            return 2 * g * ctx.saved_tensors[0]
+
+    report = pb.check(Bounded.apply, torch.rand(3, dtype=torch.float64), seed=1, xla=False)
+    assert report.capabilities["export"] == "no"
+    assert "def forward" not in "".join(capfd.readouterr())

@@ -269,8 +269,8 @@ class TorchAdapter(Adapter):
 
     def exported(self) -> tuple[Run, Run, Sequence[Any]]:
         run, sources = self.run(), self.sources(self.inputs)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the answer says it
+        with warnings.catch_warnings(), contextlib.redirect_stderr(io.StringIO()):  # the answer says it
+            warnings.simplefilter("ignore")
             saved = torch.export.export(_Module(run), tuple(sources), strict=False)
         file = io.BytesIO()
         torch.export.save(saved, file)

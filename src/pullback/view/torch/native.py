@@ -207,7 +207,7 @@ def bypassed() -> Iterator[list[Met]]:
     import torch
 
     from pullback.hosts.torch import HOST
-    from pullback.hosts.torch.private import CustomOpDef
+    from pullback.hosts.torch.private import CustomOpDef, uncompiled
 
     # `MyFunction.apply` may be kept in a variable: it is this class, below it, that is asked in every call.
     single: Any = torch.autograd.Function.__mro__[1]
@@ -228,7 +228,7 @@ def bypassed() -> Iterator[list[Met]]:
 
     with (
         collecting(HOST) as met,
-        torch.compiler.set_stance("force_eager"),
+        uncompiled(),
         patched(single, apply=classmethod(apply)),
         patched(CustomOpDef, __call__=body_only),
     ):
