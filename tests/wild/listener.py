@@ -18,7 +18,7 @@ import sys
 from typing import Any
 
 OWN = ("torch", "jax", "jaxlib", "tensorflow", "keras", "tf_keras", "equinox")
-called: dict[tuple[str, int], dict[str, Any]] = {}
+called: dict[tuple[str, int, str], dict[str, Any]] = {}
 
 
 def note(function: Any) -> None:
@@ -31,9 +31,12 @@ def note(function: Any) -> None:
         path = os.path.realpath(inspect.getsourcefile(function) or "?")
         line = inspect.getsourcelines(function)[1]
     except (OSError, TypeError):
-        path, line = "?", 0
-    name = f"{function.__module__}.{getattr(function, '__qualname__', type(function).__name__)}"
-    called.setdefault((path, line), {"path": path, "line": line, "name": name, "calls": 0})["calls"] += 1
+        path, line = "", 0
+    name = getattr(function, "__qualname__", type(function).__name__).replace("<locals>.", "")
+    if "__autograph_generated_file" in path:  # the file is gone when the program ends
+        path, line = "", 0
+    key = (path, line, "" if path else name)
+    called.setdefault(key, {"path": path, "line": line, "name": name, "calls": 0})["calls"] += 1
 
 
 def listen_to_torch() -> None:
@@ -101,6 +104,8 @@ def main(out: str, program: str) -> None:
     """Run a program and write what it called."""
     with open(program, encoding="utf-8") as file:
         text = file.read()
+    if "TF_USE_LEGACY_KERAS" in text:  # which TensorFlow reads when it is imported
+        os.environ["TF_USE_LEGACY_KERAS"] = "1"
     for framework, listen in LISTEN.items():
         if f"import {framework}" in text:
             listen()

@@ -71,6 +71,11 @@ def verdict_of(row: dict[str, Any]) -> str:
     return str(row["verdict"])
 
 
+def place_of(rule: dict[str, Any]) -> str:
+    """Tell rules apart: by where they are written, or by name where that is not known."""
+    return f"{os.path.realpath(rule['path'])}:{rule['line']}" if rule["path"] else str(rule["name"])
+
+
 def framework_of(program: pathlib.Path) -> str:
     """Tell on which framework a program runs."""
     text = program.read_text()
@@ -103,7 +108,7 @@ def run(program: pathlib.Path, keep: pathlib.Path) -> Outcome:
         if code not in ((0,) if what == "program" else (0, 1, 2)):
             outcome.problems.append(f"the {what} ended with {code}")
     if truth.exists():
-        outcome.called = {f"{c['path']}:{c['line']}": c["name"] for c in json.loads(truth.read_text())}
+        outcome.called = {place_of(c): c["name"] for c in json.loads(truth.read_text())}
     if report.exists():
         document = json.loads(report.read_text())
         outcome.rows = document["rules"]
@@ -111,7 +116,7 @@ def run(program: pathlib.Path, keep: pathlib.Path) -> Outcome:
     else:
         outcome.problems.append("there is no report")
     for row in outcome.rows:
-        place = f"{os.path.realpath(row['path'])}:{row['line']}"
+        place = place_of(row)
         verdicts = (verdict_of(row), outcome.seen.get(place, "right"))
         outcome.seen[place] = min(verdicts, key=ORDER.index)
     return outcome
