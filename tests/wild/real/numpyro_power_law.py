@@ -1,4 +1,4 @@
-"""NumPyro 0.22.0: the gradient of `DoublyTruncatedPowerLaw.log_prob` against differences of it, in float64."""
+"""NumPyro 0.22.0: the gradient of `DoublyTruncatedPowerLaw.log_prob` against differences, in float64."""
 
 import jax
 
