@@ -129,9 +129,9 @@ def faults(outcome: Outcome, real: dict[str, Any]) -> list[str]:
         found.append(f"{outcome.package}: {outcome.called[place]} was called and not seen ({place})")
     for place in outcome.seen.keys() - outcome.called.keys():
         found.append(f"{outcome.package}: seen and not called: {place}")
-    known = {name.rpartition(".")[2] for name in real if name.startswith(f"{outcome.package}:")}
+    known = {name.partition(":")[2] for name in real if name.startswith(f"{outcome.package}:")}
     for row in outcome.rows:
-        if verdict_of(row) == "wrong" and row["name"].rpartition(".")[2] not in known:
+        if verdict_of(row) == "wrong" and row["name"] not in known:
             causes = ", ".join(sorted({f["cause"] or f["probe"] for f in row["findings"]}))
             found.append(f"{outcome.package}: {row['name']} is called wrong ({causes})")
     return found
