@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -66,10 +67,18 @@ def test_the_same_seed_gives_the_same_report(subject_of):
 
 
 def test_own_points_find_what_the_given_point_hides(subject_of):
-    report = check_subject(subject_of(np.abs, lambda x, d: d, np.abs(X)), QUICK)
+    subject = subject_of(np.abs, lambda x, d: d, np.abs(X))
+    rule = replace(subject, is_rule=True, body_pullback=lambda inputs, dy: (dy[0] * np.sign(inputs[0]),))
+    report = check_subject(rule, QUICK)
     assert report.verdict == "wrong"
     assert report.causes == ["wrong-region"]
     assert "x < 0" in report.failures[0].sentence
+
+
+def test_what_only_the_arguments_promise_is_a_note(subject_of):
+    report = check_subject(subject_of(np.abs, lambda x, d: d, np.abs(X)), QUICK)
+    assert report.verdict == "right"
+    assert any("promise: `x` is not negative" in f.sentence for f in report.findings)
 
 
 def test_own_points_can_be_left_out(subject_of):

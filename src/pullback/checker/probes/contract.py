@@ -9,6 +9,7 @@ from pullback.checker.finding import Finding
 from pullback.checker.probe import probe
 from pullback.checker.settings import Settings
 from pullback.dtypes import is_complex
+from pullback.errors import DerivativeError
 from pullback.hosts.specs import broadcast_axes
 from pullback.view.subject import Array, Arrays, Cotangents, Subject
 from pullback.view.words import Words
@@ -18,6 +19,15 @@ from pullback.view.words import Words
 def question(subject: Subject, settings: Settings) -> list[Finding]:
     """Call the pullback once and look at what comes back."""
     return look(subject, settings, "given")
+
+
+def is_refusal(error: BaseException | None) -> bool:
+    """Tell whether there is no gradient on purpose: whoever wrote the rule or an operation in it says so."""
+    while error is not None:
+        if isinstance(error, (DerivativeError, NotImplementedError)):
+            return True
+        error = error.__cause__
+    return False
 
 
 def look(subject: Subject, settings: Settings, label: str, original: Arrays = ()) -> list[Finding]:
@@ -31,11 +41,13 @@ def look(subject: Subject, settings: Settings, label: str, original: Arrays = ()
         Exception
     ) as error:  # a user's pullback may fail in any way it likes, and a host may refuse what it gives
         text = str(error).splitlines()[0][:200] if str(error) else ""
+        refused = is_refusal(error)
         raised = Finding(
             "contract",
-            "wrong" if subject.is_rule else "undecided",
-            f"the pullback raises {type(error).__name__}: {text}",
+            "wrong" if subject.is_rule and not refused else "undecided",
+            f"the {'gradient is refused:' if refused else 'pullback raises'} {type(error).__name__}: {text}",
             "pullback-raises",
+            reason="refused" if refused else "",
             point=label,
             inputs=subject.inputs,
             cotangents=given,
