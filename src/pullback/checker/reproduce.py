@@ -27,6 +27,7 @@ from pullback.view.words import Shown
 
 ENTRIES = 16  # that are moved in search of one that shows the failure
 NUMBERS = 12  # that code to read may have
+LONGEST = 4096  # entries of arrays that are written out
 SHOWING = ("derivative", "second_order", "linearity")
 
 
@@ -60,6 +61,8 @@ def reproduced(here: Subject, small: Subject, finding: Finding, settings: Settin
         text, entry = best
         return replace(finding, reproducer=text, measured=entry.measured, claimed=entry.claimed)
     given = finding.cotangents if small is here else None
+    if sum(a.size for a in (*small.inputs, *(given or ()))) > LONGEST:
+        return finding  # nobody would paste that
     texts = None if given is None else [literal(c) for c in given]
     text = code(small, [literal(x) for x in small.inputs], texts, None, seed=settings.seed)
     if finding.measured is not None:
@@ -73,10 +76,13 @@ def candidates(
     """Give inputs and cotangents to try, those that are read most easily first; None stands for ones."""
     points = []
     for subject in (here, small) if small is not here else (here,):
-        exact = [[rounded(x) for x in subject.inputs], [literal(x) for x in subject.inputs]]
-        few = sum(x.size for x in subject.inputs) <= NUMBERS
+        size = sum(x.size for x in subject.inputs)
         like = [[literal(x) if x.size < 4 else made(x) for x in subject.inputs]]
-        points += [*exact, *like] if few else [*like, *exact]
+        if size > LONGEST:
+            points += like
+            continue
+        exact = [[rounded(x) for x in subject.inputs], [literal(x) for x in subject.inputs]]
+        points += [*exact, *like] if size <= NUMBERS else [*like, *exact]
     for inputs in points:
         yield inputs, None
         try:
@@ -84,7 +90,7 @@ def candidates(
         except Exception:  # outside the domain
             continue
         yield inputs, [drawn(y) for y in outputs]
-    if finding.cotangents is not None:
+    if finding.cotangents is not None and sum(a.size for a in (*here.inputs, *finding.cotangents)) <= LONGEST:
         yield [literal(x) for x in here.inputs], [literal(c) for c in finding.cotangents]
 
 
