@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, overload
 
 from pullback.application import Application
 from pullback.errors import DefinitionError
-from pullback.hosts.dynamo import PROGRAM, Opaque, called_whole, is_tracing
+from pullback.hosts import dynamo
+from pullback.hosts.dynamo import Opaque, called_whole, is_tracing
 from pullback.hosts.operation import Tensor
 from pullback.outputs import LONE
 from pullback.plan import Plan, plan
@@ -144,7 +145,7 @@ def function_of(
     @defined
     @functools.wraps(rule.body, updated=updated)
     def function(*args: Any, **kwargs: Any) -> Any:
-        if is_tracing(PROGRAM):
+        if is_tracing(dynamo.PROGRAM):  # by its module: a pickled function takes a list along, and no module
             return called_whole(opaque, args, kwargs)
         for listen in listeners:
             listen(function, args, kwargs)

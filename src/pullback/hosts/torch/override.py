@@ -18,7 +18,8 @@ from typing import Any
 import torch
 from torch.overrides import TorchFunctionMode
 
-from pullback.hosts.dynamo import PROGRAM, Opaque, called_whole, is_tracing
+from pullback.hosts import dynamo
+from pullback.hosts.dynamo import Opaque, called_whole, is_tracing
 from pullback.hosts.keras import is_layer, layers_called_by, run_on
 from pullback.hosts.operation import Cotangents, Derived, Pullback, filled
 from pullback.hosts.overrides import Gradients, class_of, kind_of
@@ -242,7 +243,9 @@ class Overridden:
         self._opaque.function = run
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return called_whole(self._opaque, args, kwargs) if is_tracing(PROGRAM) else self._run(*args, **kwargs)
+        if is_tracing(dynamo.PROGRAM):
+            return called_whole(self._opaque, args, kwargs)
+        return self._run(*args, **kwargs)
 
     @staticmethod
     def inside(context: Overriding, function: Any, args: Any, kwargs: Any) -> Any:
