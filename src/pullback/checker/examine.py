@@ -105,7 +105,8 @@ def plain_hole(subject: Subject, problem: Problem, outcome: Outcome, point: Poin
 def excuse(subject: Subject, point: Point, outcome: Outcome, settings: Settings) -> str:
     """Say why a failure at a point of the checker's own is no verdict; nothing if it is one."""
     problem = Problem.of(subject.at(point.inputs))
-    promised = broken(subject.inputs, point.inputs, subject.names)
+    # An operation of the framework may choose its value at a zero; a rule that somebody wrote may not.
+    promised = broken(subject.inputs, point.inputs, subject.names, zero=subject.is_rule)
     if promised is not None and (promised[0] not in WEAK or not backed(subject, problem, outcome)):
         return f"that breaks what the arguments promise: {promised[1]}"
     if point.resized and narrow(subject.inputs, point.inputs):

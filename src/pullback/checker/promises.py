@@ -48,10 +48,15 @@ def structure(x: Array) -> str:
 WEAK = frozenset({"sign", "distinct", "whole", "sorted", "structure"})
 
 
-def broken(given: Arrays, inputs: Arrays, names: Sequence[str]) -> tuple[str, str] | None:
-    """Name the first promise of the given arguments that a point breaks: its kind, and in words."""
+def broken(
+    given: Arrays, inputs: Arrays, names: Sequence[str], *, zero: bool = True
+) -> tuple[str, str] | None:
+    """Name the first promise of the given arguments that a point breaks: its kind, and in words.
+
+    `zero` says that a zero breaks no promise of a sign: it is the edge of either, where formulas fail first.
+    """
     weak = None
-    for kind, said, kept in promises(given, names):
+    for kind, said, kept in promises(given, names, zero=zero):
         if not kept(inputs):
             if kind not in WEAK:
                 return kind, said
@@ -59,7 +64,7 @@ def broken(given: Arrays, inputs: Arrays, names: Sequence[str]) -> tuple[str, st
     return weak
 
 
-def promises(given: Arrays, names: Sequence[str]) -> Iterator[tuple[str, str, Kept]]:
+def promises(given: Arrays, names: Sequence[str], *, zero: bool = True) -> Iterator[tuple[str, str, Kept]]:
     """List what the given arguments promise: the kind, the words, and the test of a point."""
     floats = [k for k, x in enumerate(given) if x.size and is_real_or_complex(x.dtype)]
     wide = {k: given[k].astype(double(given[k].dtype)) for k in floats}
@@ -69,7 +74,7 @@ def promises(given: Arrays, names: Sequence[str]) -> Iterator[tuple[str, str, Ke
         if shape not in ("free", "fixed"):
             yield "structure", f"`{names[k]}` is of the kind: {shape}", _shaped(k, shape)
     for k in real:
-        for kind, said, test in _TESTS:
+        for kind, said, test in _TESTS if zero else (*_STRICT, *_TESTS):
             if test(wide[k]):
                 yield kind, f"`{names[k]}` {said}", _one(k, test)
     for a in real:
@@ -116,10 +121,13 @@ def _sorted(x: Array) -> bool:
 
 
 _TESTS: tuple[tuple[str, str, Test], ...] = (
-    # Zero is the edge of either sign, and where formulas fail first: it breaks no promise.
     ("sign", "is not negative", lambda x: bool((x >= 0).all())),
     ("sign", "is not positive", lambda x: bool((x <= 0).all())),
     ("sorted", "is sorted", _sorted),
     ("whole", "holds whole numbers", lambda x: bool((x == np.round(x)).all())),
     ("distinct", "holds no entry twice", lambda x: x.size > 1 and len(np.unique(x)) == x.size),
+)
+_STRICT: tuple[tuple[str, str, Test], ...] = (
+    ("sign", "is positive", lambda x: bool((x > 0).all())),
+    ("sign", "is negative", lambda x: bool((x < 0).all())),
 )
