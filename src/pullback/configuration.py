@@ -81,7 +81,7 @@ def heard(known: Configuration, names: Iterable[str], script: str = "") -> tuple
         fixed = key[: min([key.index(sign) for sign in WILD if sign in key] or [len(key)])]
         parts = fixed.split(".")[:-1]
         if not parts:
-            return is_pattern(key)
+            return False  # it names no module: another run may have its rule
         if script and f"{fixed}.".startswith(f"{script}."):
             return True
         for cut in range(len(parts), 0, -1):
