@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -64,24 +65,11 @@ class Torch(Framework):
         return frozenset() if len(quiet) == len(tensors) else quiet
 
     def packed(self, leaf: Any) -> tuple[Any, Callable[[Any], Any]] | None:
-        import torch
+        from pullback.view.torch import leaves
 
-        if not self.owns(leaf):
+        if not leaves.is_sparse(leaf):
             return None
-        if leaf.layout == torch.sparse_coo:
-            whole = leaf.detach().coalesce()
-            indices, shape = whole.indices(), whole.shape
-            return whole.values(), lambda values: torch.sparse_coo_tensor(
-                indices, values, shape, check_invariants=False, is_coalesced=True
-            )
-        if leaf.layout in (torch.sparse_csr, torch.sparse_csc):
-            rows = leaf.layout == torch.sparse_csr
-            ends = leaf.crow_indices() if rows else leaf.ccol_indices()
-            places, kind, shape = leaf.col_indices() if rows else leaf.row_indices(), leaf.layout, leaf.shape
-            return leaf.detach().values(), lambda values: torch.sparse_compressed_tensor(
-                ends, places, values, shape, layout=kind, check_invariants=False
-            )
-        return None
+        return leaves.values_of(leaf.detach()), functools.partial(leaves.filled, leaf)
 
     def operation(self, kind: str, names: Sequence[str]) -> Callable[..., Any] | None:
         import torch
