@@ -28,7 +28,7 @@ from pullback.view.adapter import Adapter, itself
 from pullback.view.framework import Run, Vjp
 from pullback.view.rules import How
 from pullback.view.subject import Array, Arrays, Cotangents, Pullback, Subject
-from pullback.view.torch import leaves, native
+from pullback.view.torch import leaves, native, program
 from pullback.view.torch.words import TorchWords
 
 
@@ -230,15 +230,7 @@ class TorchAdapter(Adapter):
         return found
 
     def compiled(self) -> Mapping[str, tuple[Run, Vjp]]:
-        # The default compiler needs a C++ or Triton toolchain; what a rule can get wrong is the tracing.
-        def how(function: Callable[..., Any]) -> Callable[..., Any]:
-            # Copied inside: what works in place on an input of the compiled program is not differentiated.
-            def copied(*args: Any, **kwargs: Any) -> Any:
-                return function(*[a.clone() if isinstance(a, torch.Tensor) else a for a in args], **kwargs)
-
-            return torch.compile(copied, backend="aot_eager")
-
-        run = self.run(how)
+        run = self.run(program.traced)
         return {"torch.compile": (run, lambda sources, cots: self.vjp(run, sources, cots))}
 
     def sharing(self) -> Pullback:
