@@ -21,14 +21,14 @@ from torch.autograd import forward_ad
 
 from pullback.hosts.keras import is_layer
 from pullback.hosts.torch import HOST
-from pullback.hosts.torch.private import TorchDispatchMode
+from pullback.hosts.torch.private import TorchDispatchMode, tracing_backend
 from pullback.patched import patched
 from pullback.view import arguments
 from pullback.view.adapter import Adapter, itself
 from pullback.view.framework import Run, Vjp
 from pullback.view.rules import How
 from pullback.view.subject import Array, Arrays, Cotangents, Pullback, Subject
-from pullback.view.torch import leaves, native, program
+from pullback.view.torch import leaves, native
 from pullback.view.torch.words import TorchWords
 
 
@@ -230,7 +230,14 @@ class TorchAdapter(Adapter):
         return found
 
     def compiled(self) -> Mapping[str, tuple[Run, Vjp]]:
-        run = self.run(program.traced)
+        # Copied inside: what works in place on an input of the compiled program is not differentiated.
+        def how(function: Callable[..., Any]) -> Callable[..., Any]:
+            def copied(*args: Any, **kwargs: Any) -> Any:
+                return function(*[a.clone() if isinstance(a, torch.Tensor) else a for a in args], **kwargs)
+
+            return torch.compile(copied, backend=tracing_backend())
+
+        run = self.run(how)
         return {"torch.compile": (run, lambda sources, cots: self.vjp(run, sources, cots))}
 
     def sharing(self) -> Pullback:
