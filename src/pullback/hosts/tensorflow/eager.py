@@ -164,13 +164,12 @@ class Backward:
 
     def _again(self) -> Pullback:
         """Run the body again, recorded: its values are those of the first run, its derivatives are new."""
-        kept = Kept(self.pull, self.operation.host)
+        kept = Kept(self.operation, self.pull, functools.partial(residuals.link, self.operation))
         pull = self.operation.forward(self.tensors)[1]
         try:
-            merged: Pullback = kept.within(pull, functools.partial(residuals.link, self.operation))
+            return kept.within(pull)
         except ChangedError:
             raise refusals.changed_since(self.operation) from None
-        return merged
 
     def forward(self, *tangents: Any) -> list[Any]:
         """Answer an accumulator."""
