@@ -23,7 +23,7 @@ Linear = Callable[[Sequence[Any]], "tuple[list[Any], Callable[[Sequence[Any]], l
 LONGEST = 2000
 # From here on the gradient that nobody asked for costs more than a second program.
 LARGE = 2**16
-CALLBACK = re.compile(r"\b(pure|io|debug)_callback\[")
+CALLBACK = re.compile(r"\b(pure|io|debug)_(?:callback|print)\[")
 ADDRESS = re.compile(r"0x[0-9a-f]+")
 
 
@@ -111,10 +111,15 @@ class Program:
         text = ADDRESS.sub("", str(first))
         return (
             text.count("\n") < LONGEST
-            and CALLBACK.search(text) is None
+            and not callbacks(text)
             and text == ADDRESS.sub("", str(second))
             and all(map(_equal, first.consts, second.consts))
         )
+
+
+def callbacks(traced: str) -> set[str]:
+    """Name the kinds of callbacks into Python in a traced program."""
+    return set(CALLBACK.findall(traced))
 
 
 def _equal(a: Any, b: Any) -> bool:
