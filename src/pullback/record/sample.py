@@ -44,7 +44,8 @@ class Sample:
     """Hold the arguments of one call, and the framework and device that its tensors belong to.
 
     `still` are the places of leaves that the program asked no gradient of; `tied` says which leaf is the very
-    tensor that another place holds. `function` is the closure that saw these values, in this process.
+    tensor that another place holds; `held` are tensors that a callable among the arguments may hold, too, by
+    place. `function` is the closure that saw these values. Both are of this process.
     """
 
     leaves: list[Any]
@@ -53,6 +54,7 @@ class Sample:
     device: str = ""
     still: frozenset[int] = frozenset()
     tied: dict[int, int] = field(default_factory=dict)
+    held: dict[int, Callable[[], Any]] = field(default_factory=dict)
     function: Callable[..., Any] | None = None
 
     @property

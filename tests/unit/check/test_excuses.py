@@ -33,6 +33,34 @@ def test_indices_without_repeats_stay_without():
     assert broken((given,), (other,), ["index"])[0] == "distinct"
 
 
+class Quadratic(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, middle, x):
+        ctx.save_for_backward(middle, x)
+        return x.T @ middle @ x
+
+    @staticmethod
+    def backward(ctx, g):
+        middle, x = ctx.saved_tensors
+        return x @ g @ x.T, middle @ x @ (g + g.T)  # right where `middle` is symmetric
+
+
+@pytest.mark.parametrize(
+    ("middle", "verdict"),
+    [
+        ([[0.0, 0.0], [0.0, 0.0]], "right"),
+        ([[1.0, 0.0], [0.0, 1.0]], "right"),
+        ([[0.0, 1.0], [1.0, 0.0]], "right"),
+        ([[1.0, 0.5], [0.5, -2.0]], "right"),
+        ([[1.0, 0.5], [0.0, -2.0]], "wrong"),
+    ],
+)
+def test_a_rule_for_symmetric_matrices_is_right_where_it_is_given_one(middle, verdict):
+    x = torch.tensor([[0.5, -1.0, 2.0], [1.5, 0.3, -0.7]])
+    report = pb.check(Quadratic.apply, torch.tensor(middle), x, seed=0, order=1, **QUICK)
+    assert report.verdict == verdict
+
+
 def polar(radius, angle):
     return torch.polar(radius, angle)
 
