@@ -116,9 +116,8 @@ def run(program: pathlib.Path, keep: pathlib.Path) -> Outcome:
     if truth.exists():
         named = {row["name"]: place_of(row) for row in outcome.rows}
         for call in json.loads(truth.read_text()):
-            outcome.called[place_of(call) if call["path"] else named.get(call["name"], call["name"])] = call[
-                "name"
-            ]
+            name = call["name"]
+            outcome.called[place_of(call) if call["path"] else named.get(name, name)] = name
     for row in outcome.rows:
         place = place_of(row)
         verdicts = (verdict_of(row), outcome.seen.get(place, "right"))

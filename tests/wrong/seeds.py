@@ -1,4 +1,4 @@
-"""A verdict does not depend on the seed: every rule of the zoo at twenty seeds, and a table of those that waver.
+"""A verdict does not depend on the seed: every rule of the zoo at twenty seeds, and those that waver.
 
 No rule is both right and wrong, and 99 of a hundred have one verdict.
 
