@@ -171,7 +171,8 @@ def check_subject(
     table = {}
     with contextlib.suppress(Spent), budget.watching():
         table = capabilities(shipped, findings, settings if not left else replace(settings, probes=()))
-    return reported(given, findings, table, settings)
+    code, docstring = given.text()
+    return replace(reported(given, findings, table, settings), code=code, docstring=docstring)
 
 
 def unfinished(findings: list[Finding], probe: str, settings: Settings) -> Finding:
