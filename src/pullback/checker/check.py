@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import secrets
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,6 +13,7 @@ from pullback.checker.budget import Budget, Spent
 from pullback.checker.capabilities import capabilities
 from pullback.checker.explain import explained
 from pullback.checker.finding import Finding, Report, Verdict
+from pullback.checker.pictures import pictures
 from pullback.checker.probe import Probe
 from pullback.checker.probe import probes as discovered
 from pullback.checker.settings import Settings
@@ -171,8 +172,13 @@ def check_subject(
     table = {}
     with contextlib.suppress(Spent), budget.watching():
         table = capabilities(shipped, findings, settings if not left else replace(settings, probes=()))
+    report = reported(given, findings, table, settings)
+    seen: list[Mapping[str, Any]] = []
+    if settings.pictures:
+        with contextlib.suppress(Spent), budget.watching():
+            seen.extend(pictures(subject, shipped, findings, settings))
     code, docstring = given.text()
-    return replace(reported(given, findings, table, settings), code=code, docstring=docstring)
+    return replace(report, code=code, docstring=docstring, pictures=tuple(seen))
 
 
 def unfinished(findings: list[Finding], probe: str, settings: Settings) -> Finding:

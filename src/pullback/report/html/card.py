@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from pullback.report.block import unfinished
 from pullback.report.entry import Entry, worst
-from pullback.report.html.picture import Picture, drawn
+from pullback.report.html.picture import drawn
+from pullback.report.html.shapes import Picture
 from pullback.report.printable import printable
 from pullback.report.text import row, word
 
@@ -74,7 +75,6 @@ class Card:
     code: str
     docstring: str
     pictures: list[Picture]
-    seed: int
 
     @property
     def kind(self) -> str:
@@ -115,7 +115,7 @@ def card_of(entries: Sequence[Entry], number: int) -> Card:
         table=[(printable(name), printable(answer), MARKS.get(answer, "open")) for name, answer in table],
         calls=[_call(e) for e in entries if e.signature], seen=entry.calls, cost=cost,
         code=printable(report.code, lines=True), docstring=printable(report.docstring, lines=True),
-        pictures=drawn(report.pictures), seed=report.seed,
+        pictures=drawn(report.pictures),
     )  # fmt: skip
 
 
