@@ -13,7 +13,7 @@ from pullback.checker.budget import Budget, Spent
 from pullback.checker.capabilities import capabilities
 from pullback.checker.explain import explained
 from pullback.checker.finding import Finding, Report, Verdict
-from pullback.checker.pictures import pictures
+from pullback.checker.pictures import pictures as drawn
 from pullback.checker.probe import Probe
 from pullback.checker.probe import probes as discovered
 from pullback.checker.settings import Settings
@@ -38,6 +38,7 @@ def check(
     export: bool = True,
     domain: Any = None,
     budget: float = Settings.budget,
+    pictures: bool = False,
     **kwargs: Any,
 ) -> Report:
     """Check the gradient of any differentiable callable at example arguments.
@@ -61,6 +62,7 @@ def check(
             inputs that tells whether they are inside. Nothing outside is asked of it.
         budget: The CPU seconds that it may take. What is not asked by then is said; a body that never
             returns at a point of the checker's own is left, and what was proven at the given one stays.
+        pictures: Whether to measure what a notebook draws of the report, too.
 
     Example:
         >>> import pullback as pb, tensorflow as tf
@@ -105,6 +107,7 @@ def check(
         xla=xla,
         export=export,
         budget=budget,
+        pictures=pictures,
     )
     subject = subject_of(host, f, args, kwargs)
     if domain is not None:
@@ -176,7 +179,7 @@ def check_subject(
     seen: list[Mapping[str, Any]] = []
     if settings.pictures:
         with contextlib.suppress(Spent), budget.watching():
-            seen.extend(pictures(subject, shipped, findings, settings))
+            seen.extend(drawn(subject, shipped, findings, settings))
     code, docstring = given.text()
     return replace(report, code=code, docstring=docstring, pictures=tuple(seen))
 

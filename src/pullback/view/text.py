@@ -16,8 +16,7 @@ LONGEST = 12_000  # letters
 
 def text_of(parts: Iterable[Any]) -> tuple[str, str]:
     """Give the source of the parts of a rule, each once, and the first docstring among them."""
-    seen: dict[str, list[range]] = {}
-    texts: list[str] = []
+    found: dict[str, dict[range, str]] = {}  # by file and lines
     docstring = ""
     for part in parts:
         written = part if inspect.isclass(part) else inner(part)
@@ -30,9 +29,9 @@ def text_of(parts: Iterable[Any]) -> tuple[str, str]:
         except (OSError, TypeError, IndexError, SyntaxError):  # typed in, generated, or changed since
             continue
         at = range(first, first + len(lines))
-        if any(at.start in other for other in seen.get(file, ())):
-            continue  # a part of what is there already
-        seen.setdefault(file, []).append(at)
-        texts.append(inspect.cleandoc("\n" + "".join(lines)))
-    text = "\n\n\n".join(texts)
+        if not any(at.start in other for other in found.get(file, ())):  # not a part of what is there
+            found.setdefault(file, {})[at] = inspect.cleandoc("\n" + "".join(lines))
+    text = "\n\n\n".join(
+        texts[at] for texts in found.values() for at in sorted(texts, key=lambda at: at.start)
+    )
     return (text if len(text) <= LONGEST else f"{text[:LONGEST]}\n…"), docstring[:LONGEST]

@@ -60,10 +60,11 @@ def page(run: Run, *, version: str = "", said: Sequence[str] = ()) -> str:
     )
 
 
-def fragment(entries: Sequence[Entry]) -> str:
+def fragment(entries: Sequence[Entry], said: Sequence[str] = ()) -> str:
     """Write rules as a part of another page, such as a notebook: no script, and no style but its own."""
     groups = sorted(Run(seed=0, entries=list(entries)).rules(), key=severity)
-    return rendered("fragment.html", cards=[card_of(group, i) for i, group in enumerate(groups[:RULES], 1)])
+    shown = [card_of(group, i) for i, group in enumerate(groups[:RULES], 1)]
+    return rendered("fragment.html", cards=shown, said=[printable(line) for line in said])
 
 
 def rendered(name: str, **data: Any) -> str:

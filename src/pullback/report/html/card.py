@@ -16,6 +16,7 @@ from pullback.report.text import row, word
 if TYPE_CHECKING:
     from pullback.checker.finding import Finding
 
+OPEN = 12  # cards that are open from the start, at most
 TOLD = 12  # failures of one rule that are shown; the rest is counted
 ANSWERS = 40  # other answers of one rule
 ORDER = ("wrong", "surrogate", "not checked", "undecided", "as declared", "right", "known", "skipped")
@@ -89,7 +90,7 @@ class Card:
     @property
     def open(self) -> bool:
         """Tell whether the card is open from the start: where there is something to do."""
-        return self.kind in ("wrong", "undecided")
+        return self.kind in ("wrong", "undecided") and self.number <= OPEN
 
 
 def severity(entries: Sequence[Entry]) -> int:
