@@ -7,6 +7,7 @@ values they saw, and shown below it: as the page shows them, or as text where th
 from __future__ import annotations
 
 import contextlib
+import importlib
 import io
 import sys
 from collections.abc import Iterator
@@ -47,19 +48,24 @@ class Shown:
 
 def load_ipython_extension(shell: Any) -> None:
     """Give a notebook `%%check`."""
-    from IPython.core.magic_arguments import argument, magic_arguments, parse_argstring
+    words: Any = importlib.import_module("IPython.core.magic_arguments")
 
-    @magic_arguments()
-    @argument("--seed", type=int, help="Repeat an earlier check.")
-    @argument("--order", type=int, choices=(1, 2), default=2, help="Highest derivative to check.")
-    @argument("--budget", type=float, default=Settings.budget, help="CPU seconds for each rule.")
-    @argument("--all", dest="everything", action="store_true", help="The frameworks' own rules as well.")
     def check(line: str, cell: str) -> Shown:
         """Run the cell, and check the custom gradients that it used."""
-        asked = parse_argstring(check, line)
+        asked = words.parse_argstring(check, line)
         settings = Settings(chosen(asked.seed), order=asked.order, budget=asked.budget, pictures=True)
         return run_cell(shell, cell, settings, everything=asked.everything)
 
+    for option in (
+        words.argument(
+            "--all", dest="everything", action="store_true", help="The frameworks' own rules too."
+        ),
+        words.argument("--budget", type=float, default=Settings.budget, help="CPU seconds for each rule."),
+        words.argument("--order", type=int, choices=(1, 2), default=2, help="Highest derivative to check."),
+        words.argument("--seed", type=int, help="Repeat an earlier check."),
+        words.magic_arguments(),
+    ):
+        option(check)
     shell.register_magic_function(check, "cell", "check")
 
 
