@@ -81,7 +81,7 @@ def test_the_page_has_a_row_and_a_card_a_rule_and_what_is_wrong_first(shown):
 
 
 def test_the_page_counts_the_verdicts(shown):
-    assert shown.texts_of("button", "tally") == ["1 right", "1 as declared", "1 wrong", "1 undecided"]
+    assert shown.texts_of("button", "tally") == ["1 wrong", "1 undecided", "1 as declared", "1 right"]
     assert "stopped after 3 s" in shown.texts_of("li")
 
 

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from pullback.report.entry import Entry, Run
-from pullback.report.html.card import KINDS, card_of, severity
+from pullback.report.html.card import KINDS, ORDER, card_of, severity
 from pullback.report.printable import printable
 from pullback.report.text import counts
 
@@ -49,7 +49,7 @@ def page(run: Run, *, version: str = "", said: Sequence[str] = ()) -> str:
     return rendered(
         "page.html",
         cards=shown,
-        counts=[(name, said, n, KINDS[name]) for name, said, n in counts(groups)],
+        counts=[(name, said, n, KINDS[name]) for name, said, n in sorted(counts(groups), key=_rank)],
         total=len(groups),
         folded=len(groups) - len(shown),
         targets=[printable(target) for target in run.targets],
@@ -65,6 +65,10 @@ def fragment(entries: Sequence[Entry], said: Sequence[str] = ()) -> str:
     groups = sorted(Run(seed=0, entries=list(entries)).rules(), key=severity)
     shown = [card_of(group, i) for i, group in enumerate(groups[:RULES], 1)]
     return rendered("fragment.html", cards=shown, said=[printable(line) for line in said])
+
+
+def _rank(count: tuple[str, str, int]) -> int:
+    return ORDER.index(count[0])
 
 
 def rendered(name: str, **data: Any) -> str:

@@ -24,6 +24,10 @@ def heat(data: Values) -> Picture:
     if data.order == 2:
         picture.title = f"Error of the second derivative over the shape of {name}"
     picture.note = f"Shape {' × '.join(map(str, shape))}; the error as a share of the largest gradient."
+    if max(cells) <= noise:
+        picture.note = (
+            f"Shape {' × '.join(map(str, shape))}; no entry differs by more than {noise:.0e} of the largest."
+        )
     if data.flag("folded"):
         picture.note += " A cell shows the worst of several entries."
     for i, error in enumerate(cells):
