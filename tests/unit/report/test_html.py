@@ -8,6 +8,9 @@ from html.parser import HTMLParser
 import pytest
 from test_reports import DECLARED, FAILURE, OPEN, RIGHT, WRONG
 
+from pullback import cli
+from pullback.checker.settings import Settings
+from pullback.record.job import Options
 from pullback.report import html
 from pullback.report import json as report_json
 from pullback.report.entry import Entry, Run
@@ -162,11 +165,18 @@ def test_a_report_shows_itself_with_the_same_words():
     assert [e["tag"] for e in shown.elements][:2] == ["div", "style"]
     assert "the gradient of x is 2 times the derivative, everywhere" in shown.texts_of("h3")
     assert not shown.all("script")
+    assert not [e for e in shown.elements if e.get("id")]  # a notebook may hold many
 
 
-def test_without_jinja_a_report_is_text_and_the_page_is_a_sentence(monkeypatch):
+def test_without_jinja_a_report_is_text_and_the_page_is_a_sentence(monkeypatch, capsys, tmp_path):
     html.environment.cache_clear()
     monkeypatch.setitem(sys.modules, "jinja2", None)
     with pytest.raises(html.NoTemplatesError, match=r"pip install 'pullback\[see\]'"):
         html.page(run_of(RIGHT))
     assert WRONG._repr_html_() is None
+    (tmp_path / "train.py").write_text("open('run', 'w')")
+    monkeypatch.chdir(tmp_path)
+    assert cli.check_targets(("train.py",), Options(Settings()), html_file="report.html") == 2
+    said = capsys.readouterr().err
+    assert said == "pullback: the page needs Jinja2: pip install 'pullback[see]'\n"
+    assert not (tmp_path / "run").exists()  # it is told before anything runs

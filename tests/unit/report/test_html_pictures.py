@@ -10,6 +10,7 @@ from test_html import HOSTILE, Page
 
 from pullback.report.html.axis import axis_of, shown
 from pullback.report.html.picture import drawn
+from pullback.report.html.shapes import BOTTOM, LEFT, RIGHT, TOP
 from pullback.report.page import page
 
 
@@ -55,13 +56,26 @@ def test_points_lie_where_they_belong():
     assert (sum(dot.kind == "bad" for dot in picture.dots), len(picture.dots)) == (24, 24)
     (agreed,) = drawn([scatter(claimed=FLAT, measured=FLAT)])
     for dot in agreed.dots:  # on the diagonal
-        assert (dot.x - 56) / 368 == pytest.approx((248 - dot.y) / 232, abs=1e-3)
+        assert (dot.x - LEFT) / (RIGHT - LEFT) == pytest.approx((BOTTOM - dot.y) / (BOTTOM - TOP), abs=1e-3)
     assert {dot.kind for dot in agreed.dots} == {"good"}
 
 
 def test_a_claim_that_is_not_finite_is_at_the_top():
     (picture,) = drawn([scatter(claimed=["nan", *FLAT[1:]], measured=FLAT)])
-    assert (picture.dots[0].y, picture.dots[0].kind) == (16, "bad")
+    assert (picture.dots[-1].y, picture.dots[-1].kind) == (TOP, "lost")
+    assert picture.legend == [("good", "agrees"), ("lost", "not finite")]
+
+
+def test_what_differs_is_drawn_on_top():
+    (picture,) = drawn([scatter(claimed=[FLAT[0] + 1, *FLAT[1:]], measured=FLAT)])
+    assert [dot.kind for dot in picture.dots] == ["good"] * 23 + ["bad"]
+
+
+def test_labels_of_many_axes_say_where_the_entries_begin_and_end():
+    folded = {**heat(), "rows": ["0, 0 … 0, 1", "0, 2", "1, 0", "1, 1 … 1, 2"], "folded": True}
+    (picture,) = drawn([folded])
+    assert [text.text for text in picture.texts][:4] == ["0, 0", "1, 2", "0", "5"]
+    assert "A cell shows the worst of several entries." in picture.note
 
 
 def test_a_heat_map_has_a_cell_an_entry_and_no_colour_where_it_is_right():

@@ -49,6 +49,7 @@ def page(run: Run, *, version: str = "", said: Sequence[str] = ()) -> str:
     return rendered(
         "page.html",
         cards=shown,
+        anchors=True,
         counts=[(name, said, n, KINDS[name]) for name, said, n in sorted(counts(groups), key=_rank)],
         total=len(groups),
         folded=len(groups) - len(shown),
@@ -64,7 +65,7 @@ def fragment(entries: Sequence[Entry], said: Sequence[str] = ()) -> str:
     """Write rules as a part of another page, such as a notebook: no script, and no style but its own."""
     groups = sorted(Run(seed=0, entries=list(entries)).rules(), key=severity)
     shown = [card_of(group, i) for i, group in enumerate(groups[:RULES], 1)]
-    return rendered("fragment.html", cards=shown, said=[printable(line) for line in said])
+    return rendered("fragment.html", cards=shown, anchors=False, said=[printable(line) for line in said])
 
 
 def _rank(count: tuple[str, str, int]) -> int:

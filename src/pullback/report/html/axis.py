@@ -14,7 +14,6 @@ from pullback.report.html.shapes import BOTTOM, LEFT, RIGHT, TOP, Picture, Text
 
 STEPS = 7  # of a linear axis, at most
 TICKS = 5  # of a logarithmic one
-APART = 42  # units between two numbers below an axis
 DECADES = 3  # below the largest, where a linear axis shows nothing
 
 
@@ -77,16 +76,22 @@ def framed(picture: Picture, x: Axis, y: Axis, across: str, up: str) -> None:
     """Draw the lines of a grid, their numbers, and what the axes mean."""
     for tick in y.ticks():
         picture.line(LEFT, y(tick), RIGHT, y(tick), "grid zero" if tick == 0 else "grid")
-        picture.texts.append(Text(LEFT - 8, y(tick) + 4, shown(tick), "end"))
-    taken: list[float] = []
-    for tick in sorted(x.ticks(), key=bool):  # zero has its number first
+    for tick in x.ticks():
         picture.line(x(tick), BOTTOM, x(tick), BOTTOM + 4, "frame")
-        if all(abs(x(tick) - other) >= APART for other in taken):
-            taken.append(x(tick))
-            picture.texts.append(Text(x(tick), BOTTOM + 18, shown(tick), "middle"))
+    picture.texts += [Text(LEFT - 8, y(t) + 4, shown(t), "end") for t in spaced(y, 14)]
+    picture.texts += [Text(x(t), BOTTOM + 18, shown(t), "middle") for t in spaced(x, 42)]
     picture.line(LEFT, BOTTOM, RIGHT, BOTTOM, "frame")
     picture.texts.append(Text(RIGHT, BOTTOM + 36, across, "end label"))
-    picture.texts.append(Text(LEFT, TOP - 4, up, "start label"))
+    picture.texts.append(Text(LEFT, TOP - 13, up, "start label"))
+
+
+def spaced(axis: Axis, least: float) -> list[float]:
+    """Give the ticks that have room for their numbers; zero has its number first."""
+    taken: list[float] = []
+    for tick in sorted(axis.ticks(), key=bool):
+        if all(abs(axis(tick) - axis(other)) >= least for other in taken):
+            taken.append(tick)
+    return taken
 
 
 def shown(value: float) -> str:

@@ -37,17 +37,32 @@ def heat(data: Values) -> Picture:
         said = f"{name}[{at}]\n" + ("not finite" if lost else f"error {place(error)}")
         x, y = round(LEFT + c * size, 1), round(TOP + r * size, 1)
         picture.boxes.append(
-            Box(x, y, round(size, 1), round(size, 1), "lost" if lost else "cell", said, share(error, noise))
+            Box(x, y, round(size, 1), round(size, 1), "void" if lost else "cell", said, share(error, noise))
         )
     low, right = TOP + len(rows) * size, LEFT + len(columns) * size
-    for level, label in ((TOP + min(size, 28) / 2 + 4, rows[0]), (low - min(size, 28) / 2 + 4, rows[-1])):
+    for level, label in (
+        (TOP + min(size, 28) / 2 + 4, first(rows)),
+        (low - min(size, 28) / 2 + 4, last(rows)),
+    ):
         picture.texts.append(Text(LEFT - 8, level, label, "end"))
-    picture.texts.append(Text(LEFT + size / 2, TOP - 8, columns[0], "middle"))
+    picture.texts.append(Text(LEFT + size / 2, TOP - 8, first(columns), "middle"))
     if len(columns) > 1:
-        picture.texts.append(Text(right - size / 2, TOP - 8, columns[-1], "middle"))
+        picture.texts.append(Text(right - size / 2, TOP - 8, last(columns), "middle"))
     scale(picture, low + 22, noise)
+    if any(box.kind == "void" for box in picture.boxes):
+        picture.legend = [("void", "not finite")]
     picture.height = int(low + 58)
     return picture
+
+
+def first(labels: list[str]) -> str:
+    """Name where the entries begin."""
+    return labels[0].split(" … ")[0]
+
+
+def last(labels: list[str]) -> str:
+    """Name where the entries end."""
+    return labels[-1].split(" … ")[-1]
 
 
 def share(error: float, noise: float) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 WIDTH, HEIGHT = 440, 290
-LEFT, RIGHT, TOP, BOTTOM = 56, 424, 16, 248  # of the frame that data stands in
+LEFT, RIGHT, TOP, BOTTOM = 56, 424, 26, 248  # of the frame that data stands in
 
 
 @dataclass(frozen=True)

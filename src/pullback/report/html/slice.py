@@ -42,9 +42,9 @@ def slice_of(data: Values) -> Picture:
         said = f"{entry} = {place(s)}\nchange {place(v)}"
         picture.dots.append(Dot(round(x(s), 1), round(y(v), 1), "hover", said, 6))
     picture.dots.append(Dot(round(x(at), 1), round(y(0.0), 1), "point", f"{entry} = {place(at)}", 4))
-    picture.legend = [
-        ("curve", what), ("measured", "tangent by differences"), ("claimed", "tangent by the rule"),
-    ]  # fmt: skip
+    picture.legend = [("curve", what), ("measured", "tangent by differences")]
+    if math.isfinite(claimed):
+        picture.legend.append(("claimed", "tangent by the rule"))
     return picture
 
 

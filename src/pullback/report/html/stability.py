@@ -37,5 +37,5 @@ def stability(data: Values) -> Picture:
         picture.boxes.append(Box(left, TOP, round(width, 1), BOTTOM - TOP, "hover", text))
     picture.legend = [("claimed", "the rule"), ("autodiff", "plain autodiff of the body")]
     if any(lost):
-        picture.legend.append(("lost", "not finite"))
+        picture.legend.append(("lost", "dots above: not finite"))
     return picture
