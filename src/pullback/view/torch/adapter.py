@@ -21,7 +21,7 @@ from torch.autograd import forward_ad
 
 from pullback.hosts.keras import is_layer
 from pullback.hosts.torch import HOST
-from pullback.hosts.torch.private import TorchDispatchMode
+from pullback.hosts.torch.private import TorchDispatchMode, tracing_backend
 from pullback.patched import patched
 from pullback.view import arguments
 from pullback.view.adapter import Adapter, itself
@@ -230,13 +230,12 @@ class TorchAdapter(Adapter):
         return found
 
     def compiled(self) -> Mapping[str, tuple[Run, Vjp]]:
-        # The default compiler needs a C++ or Triton toolchain; what a rule can get wrong is the tracing.
+        # Copied inside: what works in place on an input of the compiled program is not differentiated.
         def how(function: Callable[..., Any]) -> Callable[..., Any]:
-            # Copied inside: what works in place on an input of the compiled program is not differentiated.
             def copied(*args: Any, **kwargs: Any) -> Any:
                 return function(*[a.clone() if isinstance(a, torch.Tensor) else a for a in args], **kwargs)
 
-            return torch.compile(copied, backend="aot_eager")
+            return torch.compile(copied, backend=tracing_backend())
 
         run = self.run(how)
         return {"torch.compile": (run, lambda sources, cots: self.vjp(run, sources, cots))}
