@@ -198,7 +198,8 @@ def test_code_and_patches_are_copied(opened):
         button.click()
         assert button.text == "Copied"
     taken = driver.execute_script("return window.taken")
-    patch, smallest, code, source = taken
+    sentence, patch, smallest, code, source = taken
+    assert sentence == "the gradient of x is 2 times the derivative, everywhere"
     assert patch.startswith("--- a/train.py\n+++ b/train.py\n")
     assert "\n-    return (3 * x * dy,)\n+    return (3 * x**2 * dy,)" in patch
     assert smallest == "x = [1.2]"

@@ -179,7 +179,8 @@ def check_subject(
     seen: list[Mapping[str, Any]] = []
     if settings.pictures:
         with contextlib.suppress(Spent), budget.watching():
-            seen.extend(drawn(subject, shipped, findings, settings))
+            for picture in drawn(subject, shipped, findings, settings):
+                seen.append(picture)
     code, docstring = given.text()
     return replace(report, code=code, docstring=docstring, pictures=tuple(seen))
 

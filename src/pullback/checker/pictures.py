@@ -6,6 +6,7 @@ from the evidence that the search for a cause has, too. One that cannot be had i
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -49,6 +50,7 @@ def pictures(
     for draw in draws:
         try:
             found = draw()
+            json.dumps(found, allow_nan=False)  # whatever numbers a function gives, the report can be written
         except Exception:  # a user's function may fail in any way where nobody ran it before
             continue
         if found is not None:

@@ -1,11 +1,13 @@
 """What a page draws of a check: the worst entries are in it, its size is bounded, and nobody pays unasked."""
 
 import json
+import sys
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from pullback.checker.budget import Spent
 from pullback.checker.check import check_subject
 from pullback.checker.picture import MOST
 from pullback.checker.settings import Settings
@@ -208,3 +210,20 @@ def test_a_gradient_that_is_not_finite_is_written_as_a_word():
 def test_a_gradient_of_another_shape_has_no_picture():
     other = replace(subject(X, np.square), pullback=lambda inputs, cotangents: (cotangents[0][0],))
     assert pictures(other)[1] == {}
+
+
+def test_a_picture_that_json_cannot_hold_is_left_out():
+    huge = np.array([1.7e308, 1.0])
+    report, drawn = pictures(subject(huge, lambda x: np.ones_like(x), lambda x: x * 1.0))
+    assert "slice" not in drawn  # it would step past the largest number
+    assert report.verdict != "wrong"
+
+
+def test_what_was_drawn_before_the_budget_was_spent_is_kept(monkeypatch):
+    def drawn(*_):
+        yield {"kind": "scatter"}
+        raise Spent
+
+    monkeypatch.setattr(sys.modules[check_subject.__module__], "drawn", drawn)
+    report = check_subject(subject(X, lambda x: 2 * x), ASKED)
+    assert (report.verdict, list(report.pictures)) == ("right", [{"kind": "scatter"}])

@@ -103,9 +103,10 @@ def test_a_failure_has_its_sentence_numbers_edit_code_and_source(shown):
         assert said in card["text"].replace("\n        ", ""), said
 
 
-def test_every_code_can_be_copied(shown):
+def test_every_code_and_sentence_can_be_copied(shown):
     assert len(shown.all("pre")) >= 2
-    assert len(shown.all("button", "copy")) == len(shown.all("div", "code"))
+    places = [*shown.all("div", "code"), *shown.all("article", "failure")]
+    assert len(shown.all("button", "copy")) == len(places)
 
 
 def test_a_patch_is_a_diff_line_by_line():

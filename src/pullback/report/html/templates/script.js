@@ -27,7 +27,7 @@
   document.addEventListener("click", async (event) => {
     const copy = event.target.closest(".copy");
     if (!copy) return;
-    await copied(copy.parentElement.querySelector("pre").textContent);
+    await copied((copy.parentElement.querySelector("h3") || copy.parentElement.querySelector("pre")).textContent.trimEnd());
     copy.textContent = "Copied";
     setTimeout(() => { copy.textContent = "Copy"; }, 1500);
   });
