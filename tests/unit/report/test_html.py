@@ -16,7 +16,7 @@ from pullback.report import json as report_json
 from pullback.report.entry import Entry, Run
 from pullback.report.page import page
 
-VOID = {"meta", "link", "input", "br", "hr", "img", "circle", "rect", "line", "path"}
+VOID = {"meta", "link", "input", "wbr"}
 
 
 class Page(HTMLParser):
