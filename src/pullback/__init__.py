@@ -69,6 +69,7 @@ __all__ = [
 _LATER = {
     "check": "pullback.checker.check",
     "external": "pullback.wrapping.wrap",
+    "load_ipython_extension": "pullback.notebook",  # what %load_ext asks for
     "testing": "pullback.testing",
 }
 
