@@ -24,9 +24,9 @@ from jax import export
 from pullback.hosts.jax import HOST
 from pullback.view import arguments, rules
 from pullback.view.adapter import Adapter, itself
-from pullback.view.framework import Run, Vjp
+from pullback.view.framework import Pull, Run, Vjp
 from pullback.view.jax import leaves, native
-from pullback.view.jax.program import Program, Steps
+from pullback.view.jax.program import Program, Steps, quick
 from pullback.view.jax.words import JaxWords
 from pullback.view.rules import How
 from pullback.view.subject import Array, Arrays, Forward, Pullback, Subject
@@ -44,7 +44,7 @@ class JaxAdapter(Adapter):
         self.by_steps = self.steps = Steps()
         self.programs: dict[How, Program] = {}
         self.whole = {
-            name: jax.jit(getattr(self, name), static_argnums=0) for name in ("_second", "_jvp", "_rows")
+            name: quick(getattr(self, name), static_argnums=0) for name in ("_second", "_jvp", "_rows")
         }
         super().__init__(*given, **named)
 
@@ -132,6 +132,17 @@ class JaxAdapter(Adapter):
             known = self.original.programs.get(how) if isinstance(self.original, JaxAdapter) else None
             self.programs[how] = Program(run, linear, self.steps, known.same if known else None)
         return self.programs[how]
+
+    def as_program(self, pull: Pull) -> Pull:
+        compiled = quick(pull)
+
+        def run(sources: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
+            if self.program().is_compiled(sources):
+                with contextlib.suppress(Exception):  # it says what is wrong when it is called as it stands
+                    return list(compiled(sources, cotangents))
+            return pull(sources, cotangents)
+
+        return run
 
     def forward(self, how: How = itself) -> Forward:
         return self.forward_of(self.program(how).outputs)
@@ -227,7 +238,7 @@ class JaxAdapter(Adapter):
             outputs, pull = self.linear(run, sources)
             return [*outputs, *pull([jnp.ones_like(output) for output in outputs])]
 
-        return list(jax.jit(values)(sources))
+        return list(quick(values)(sources))
 
     def exported(self) -> tuple[Run, Run, Sequence[Any]]:
         run, sources = self.run(), self.sources(self.inputs)
