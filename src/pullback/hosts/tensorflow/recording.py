@@ -161,6 +161,12 @@ def has_tangent(tensor: object) -> bool:
     return bool(packed_tangents([tensor])[1])
 
 
+def gradient_of(op: Any) -> Callable[..., Any] | None:
+    """Give the gradient of an operation of a graph; None where it has none on purpose, else LookupError."""
+    found: Callable[..., Any] | None = ops.get_gradient_function(op)
+    return found
+
+
 def forget_gradient(name: str) -> None:
     """Take a name back from TensorFlow's registry of gradients."""
     ops.gradient_registry._registry.pop(name, None)
