@@ -28,6 +28,7 @@ from pullback.rule import Intent, Rule
 if _CHECKING_TYPES:
     from pullback import testing
     from pullback.checker.check import check
+    from pullback.watching.watch import watch
     from pullback.wrapping.wrap import external
 
 __version__ = "0.1.0"
@@ -61,6 +62,7 @@ __all__ = [
     "surrogate",
     "testing",
     "unbroadcast",
+    "watch",
     "with_gradient",
 ]
 
@@ -70,6 +72,7 @@ _LATER = {
     "check": "pullback.checker.check",
     "external": "pullback.wrapping.wrap",
     "testing": "pullback.testing",
+    "watch": "pullback.watching.watch",
 }
 
 

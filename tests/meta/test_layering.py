@@ -20,7 +20,7 @@ def place(path: Path) -> str:
 
 
 def may_name_a_framework(path: Path) -> bool:
-    return place(path).startswith(("hosts/", "view/", "record/", "keras/", "namespace.py"))
+    return place(path).startswith(("hosts/", "view/", "record/", "watching/", "keras/", "namespace.py"))
 
 
 def imports(tree: ast.AST) -> list[str]:
@@ -66,7 +66,9 @@ def test_frameworks_are_named_only_in_hosts(path):
 def test_a_host_is_imported_by_nobody_else(path):
     modules = imports(ast.parse(path.read_text(encoding="utf-8")))
     for host in hosts.SUPPORTED:
-        if not place(path).startswith((f"hosts/{host}", f"view/{host}", f"record/{host}")):
+        if not place(path).startswith(
+            (f"hosts/{host}", f"view/{host}", f"record/{host}", f"watching/{host}")
+        ):
             assert not [module for module in modules if module.startswith(f"pullback.hosts.{host}")]
 
 

@@ -39,6 +39,7 @@ PUBLIC = [
     "surrogate",
     "testing",
     "unbroadcast",
+    "watch",
     "with_gradient",
 ]
 FUNCTIONS = [name for name in PUBLIC if inspect.isfunction(getattr(pullback, name))]
