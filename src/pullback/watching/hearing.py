@@ -83,6 +83,11 @@ class Hearing:
         for log in self.logs:
             log.arrives(place)
 
+    def say(self, text: str) -> None:
+        """Have the logs say something of themselves."""
+        for log in self.logs:
+            log.say(text)
+
 
 HEARING = Hearing()
 

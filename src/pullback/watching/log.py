@@ -52,7 +52,7 @@ class Log:
         self._clock = self._last = 0
         self._attached: Any = None
         self._pump: Pump | None = None
-        self._unheard: list[str] = []
+        self._said: list[str] = []
 
     # ── open and close ───────────────────────────────────────────────────────────────────────────────────
 
@@ -77,7 +77,8 @@ class Log:
         finally:
             HEARING.leave(self)
             framework.opened()
-            self._unheard = [] if self._attached is None else self._attached.unheard(self)
+            for text in self._attached.unheard(self):
+                self.say(text)
             self._attached.close()
             self._attached = self._model = None
             for number in [n for n, ran in self._awaited.items() if ran < self._last]:
@@ -110,6 +111,11 @@ class Log:
         with self._lock:
             self._pending.append((number, step, row, read))
 
+    def late(self, number: int, step: int, row: Any) -> None:
+        """Keep a row that was counted on a device, if it is one to be kept."""
+        if self.hears(places.place(number)) and step >= 0 and step % self.every == 0:
+            self.take(number, step, row)
+
     def awaits(self, place: Place) -> None:
         """Note that a place ran forward. If another place was reached since it did so last, it was not."""
         if self.hears(place):
@@ -136,6 +142,12 @@ class Log:
     def _missed(self, place: Place) -> None:
         self._none[place.name] = self._none.get(place.name, 0) + 1
         self.kinds.setdefault(place.name, place.kind)
+
+    def say(self, text: str) -> None:
+        """Remark something, once."""
+        with self._lock:
+            if text not in self._said:
+                self._said.append(text)
 
     def look(self, gradients: Any, name: str = "gradient") -> Any:
         """Look at gradients that are at hand: a tensor, or a structure of them, each by its path.
@@ -214,7 +226,7 @@ class Log:
     @property
     def remarks(self) -> list[str]:
         """What is to be said of the log as a whole: what was lost, or could not be heard."""
-        found = list(self._unheard)
+        found = list(self._said)
         if self.lost:
             found.append(f"{self.lost} rows were overwritten on the device before they were read")
         return found
