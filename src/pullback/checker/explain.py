@@ -130,8 +130,8 @@ def located(evidence: Evidence) -> tuple[str, str]:
         truth, claim = (evidence.shaped(g[0], p) for g in (evidence.true, evidence.claimed))
         worst = sorted(np.argwhere(mask).tolist(), key=lambda i: -abs(truth[tuple(i)] - claim[tuple(i)]))
         for index in sorted(worst[:ROWS]):
-            place = f"{name}[{', '.join(map(str, index))}]" if index else name
-            rows.append((place, f"{claim[tuple(index)]:.6g}", f"{truth[tuple(index)]:.6g}"))
+            entry = f"{name}[{', '.join(map(str, index))}]" if index else name
+            rows.append((entry, f"{claim[tuple(index)]:.6g}", f"{truth[tuple(index)]:.6g}"))
     if not said:
         return "", ""
     return f": {'; '.join(said)}", _table([("entry", "claimed", "measured"), *rows[:ROWS]])

@@ -134,8 +134,8 @@ def from_plain(data: dict[str, Any]) -> Entry:
         oracle=data["oracle"], capabilities=data["capabilities"], seed=data["seed"], intent=data["intent"],
         source=data["source"], forwards=data["forwards"], pullbacks=data["pullbacks"],
     )  # fmt: skip
-    places = (data[name] for name in ("target", "path", "line", "signature", "calls", "qualified", "excused"))
-    return Entry(report, *places)
+    facts = (data[name] for name in ("target", "path", "line", "signature", "calls", "qualified", "excused"))
+    return Entry(report, *facts)
 
 
 def _written(number: float | None) -> float | str | None:

@@ -277,13 +277,13 @@ class FromPushforward(Composite):
         inputs, outputs = Space.of(parts.moving), Space.of(parts.results)
         v = outputs.pack(parts.leading)
         behind = [*parts.tensors, *parts.values]
-        place = f"{label}, " if label else ""
+        prefix = f"{label}, " if label else ""
 
         def points() -> Iterator[Point]:
             for j in range(inputs.size):
                 unit = np.zeros(inputs.size)
                 unit[j] = 1.0
-                yield Point([*inputs.unpack(unit), *behind], f"{place}column {j} of {inputs.size}")
+                yield Point([*inputs.unpack(unit), *behind], f"{prefix}column {j} of {inputs.size}")
 
         def gather(stream: Iterator[list[Array]]) -> list[Array]:
             return list(inputs.unpack(np.array([v @ outputs.pack(next(stream)) for _ in range(inputs.size)])))

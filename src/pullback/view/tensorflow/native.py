@@ -68,7 +68,7 @@ class Seen(Native):
         self.kind = maker
         self.module = ""  # the function may be TensorFlow's, the rule is the user's
         self.name = f"{maker}({self.name})"
-        self.place = site or self.place
+        self.location = site or self.location
         if maker == "tf.grad_pass_through":
             self.intent = Intent("differs", reason=maker)
 
