@@ -109,6 +109,8 @@ def cause_of(
             whole = Evidence(second_subject(here, settings.rng(8)), settings, order=2)
             return search(whole), whole
         whole = Evidence(here, settings)
+        if finding.probe == "linearity":
+            return search(whole, explaining="linearity"), whole
         found = search(whole) if small is here else search(Evidence(small, settings), whole)
         return found, whole
     except Exception:  # a user's function may fail in any way where nobody ran it before
