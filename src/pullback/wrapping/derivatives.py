@@ -18,16 +18,7 @@ from pullback.hosts.specs import show_shape
 from pullback.replace import with_gradient
 from pullback.tangent import settle as settle_tangents
 from pullback.wrapping import guard, jacobian
-from pullback.wrapping.foreign import (
-    Array,
-    Point,
-    Routine,
-    batch_size,
-    element,
-    elements,
-    empty,
-    stacked,
-)
+from pullback.wrapping.foreign import Array, Point, Routine, batch_size, element, elements, empty, stacked
 from pullback.wrapping.shapes import ArraySpec, Layout, chosen, of_array, smooth
 
 if TYPE_CHECKING:

@@ -14,16 +14,7 @@ import numpy as np
 
 from pullback.hosts.operation import Cotangents, Derived, Pullback, Tensor, filled
 from pullback.wrapping.derivatives import apart
-from pullback.wrapping.foreign import (
-    Array,
-    Point,
-    Routine,
-    batch_size,
-    element,
-    elements,
-    empty,
-    stacked,
-)
+from pullback.wrapping.foreign import Array, Point, Routine, batch_size, element, elements, empty, stacked
 from pullback.wrapping.local import Local
 from pullback.wrapping.shapes import of_array
 
