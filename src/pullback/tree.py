@@ -28,8 +28,9 @@ def _holds_anything(kind: type) -> bool:
     """Tell a structure from a value that is a tuple of numbers only, such as a torch.Size: that is a leaf."""
     if not issubclass(kind, tuple) or hasattr(kind, "_fields"):
         return True
+    length = getattr(kind, "n_sequence_fields", 1)  # of a tuple that C made, as torch.return_types are
     try:
-        kind([None])
+        kind([None] * length)
     except Exception:  # it says in its own way what it cannot hold
         return False
     return True
