@@ -67,7 +67,7 @@ class Seen(Native):
             code = generated.code_of(body)
             if code is not None:
                 self.name = generated.source_name(self.name)
-                self.place = generated.source_place(code)
+                self.location = generated.source_location(code)
             return
         super().__init__(dict(zip(body.__code__.co_freevars, body.__closure__))["f"].cell_contents)
         self.kind = maker
