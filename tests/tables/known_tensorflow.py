@@ -77,6 +77,36 @@ def complex_product_twice() -> tuple[Any, Any]:
     return second(tf.reduce_prod), second(lambda z: z[0] * z[1] * z[2])
 
 
+def complex_determinant() -> tuple[Any, Any]:
+    """The gradient of the determinant of a complex matrix is not that of the same formula by hand."""
+    a = tf.constant([[1 + 2j, 0.5 - 1j], [-0.7 + 0.3j, 1 - 0.4j]], tf.complex128)
+
+    def gradient(f: Callable[[Any], Any]) -> Any:
+        with tf.GradientTape() as tape:
+            tape.watch(a)
+            y = tf.math.real(f(a))
+        return tape.gradient(y, a)
+
+    return gradient(tf.linalg.det), gradient(lambda a: a[0, 0] * a[1, 1] - a[0, 1] * a[1, 0])
+
+
+def moments_twice() -> tuple[Any, Any]:
+    """The mean inside the variance is taken for a constant: right at first order, and not at second."""
+    x = tf.constant([1.0, 2.0, 4.0], tf.float64)
+
+    def second(f: Callable[[Any], Any]) -> Any:
+        with tf.GradientTape() as outer:
+            outer.watch(x)
+            with tf.GradientTape() as inner:
+                inner.watch(x)
+                y = f(x)
+            total = inner.gradient(y, x)[0]
+        return outer.gradient(total, x)
+
+    variance = second(lambda x: tf.nn.moments(x, [0])[1])
+    return variance, second(lambda x: tf.reduce_mean((x - tf.reduce_mean(x)) ** 2))
+
+
 KNOWN: dict[str, Callable[[], tuple[Any, Any]]] = {
     "tensorflow.math.segment_mean(x, seg)": empty_segment,
     "tensorflow.math.segment_max(x, seg)": empty_segment,
@@ -87,4 +117,6 @@ KNOWN: dict[str, Callable[[], tuple[Any, Any]]] = {
     "tensorflow.math.zeta(g, p)": order_of_zeta,
     "tensorflow.math.cumprod(c)": complex_cumprod,
     "tensorflow.math.reduce_prod(c)": complex_product_twice,
+    "tensorflow.linalg.det(ca)": complex_determinant,
+    "tensorflow.nn.moments(x, [0])": moments_twice,
 }
