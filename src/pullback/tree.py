@@ -113,9 +113,9 @@ def unflatten(tree: Tree | None, leaves: Sequence[Any]) -> Any:
 
 def parts_of(container: Any) -> list[Any]:
     """List the direct parts of a container."""
-    if isinstance(container, Mapping):
-        return [container[key] for key in keys_of(container)]
-    return list(container)
+    if isinstance(container, (tuple, list)):
+        return list(container)
+    return [container[key] for key in keys_of(container)]
 
 
 def match(tree: Tree | None, value: Any) -> list[Any] | None:
