@@ -37,7 +37,7 @@ class Equation:
 
         The bound is what rounding makes of the smallest step, whichever step was the best one here.
         """
-        return max(self.scale, self.error) <= 4 * self.unit**0.5 * self.natural
+        return bool(max(self.scale, self.error) <= 4 * self.unit**0.5 * self.natural)
 
     @property
     def discrepancy(self) -> float:
