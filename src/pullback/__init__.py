@@ -28,6 +28,9 @@ from pullback.rule import Intent, Rule
 if _CHECKING_TYPES:
     from pullback import testing
     from pullback.checker.check import check
+    from pullback.graphs.trace import graph
+    from pullback.graphs.why import why
+    from pullback.watching.watch import watch
     from pullback.wrapping.wrap import external
 
 __version__ = "0.1.0"
@@ -46,6 +49,7 @@ __all__ = [
     "external",
     "finite_gradient",
     "forbid_gradient",
+    "graph",
     "heaviside",
     "loss",
     "map_gradient",
@@ -61,6 +65,8 @@ __all__ = [
     "surrogate",
     "testing",
     "unbroadcast",
+    "watch",
+    "why",
     "with_gradient",
 ]
 
@@ -69,8 +75,11 @@ __all__ = [
 _LATER = {
     "check": "pullback.checker.check",
     "external": "pullback.wrapping.wrap",
+    "graph": "pullback.graphs.trace",
     "load_ipython_extension": "pullback.notebook",  # what %load_ext asks for
     "testing": "pullback.testing",
+    "watch": "pullback.watching.watch",
+    "why": "pullback.graphs.why",
 }
 
 

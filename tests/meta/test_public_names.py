@@ -24,6 +24,7 @@ PUBLIC = [
     "external",
     "finite_gradient",
     "forbid_gradient",
+    "graph",
     "heaviside",
     "loss",
     "map_gradient",
@@ -39,6 +40,8 @@ PUBLIC = [
     "surrogate",
     "testing",
     "unbroadcast",
+    "watch",
+    "why",
     "with_gradient",
 ]
 FUNCTIONS = [name for name in PUBLIC if inspect.isfunction(getattr(pullback, name))]
