@@ -37,7 +37,9 @@ def folded(graph: Graph, limit: int) -> Graph:
     for depth in range(max(map(len, scopes)), 0, -1):
         groups = _drawn_in(graph, _by_scope(nodes, scopes, depth))
         if len(set(groups)) <= limit:
-            return _drawn(graph, groups, [scope[:depth] for scope in scopes])
+            wider = _drawn_in(graph, _by_scope(nodes, scopes, depth - 1)) if depth > 1 else None
+            if wider is None or len(set(wider)) < len(set(groups)):
+                return _drawn(graph, groups, [scope[:depth] for scope in scopes])
     scopes = [scope[:1] for scope in scopes]
     runs = _runs(graph, _drawn_in(graph, groups))
     parts = [_parts(scopes[run[-1]][0] if scopes[run[-1]] else nodes[run[-1]].name) for run in runs]

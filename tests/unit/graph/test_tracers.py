@@ -227,7 +227,7 @@ def test_modules_of_torch_are_scopes_and_parameters_are_named():
     graph = pb.graph(model, torch.ones(4, 2))
     assert {n.name for n in graph.nodes if n.kind == "variable"} == {"0.weight", "0.bias"}
     (tanh,) = [n for n in graph.nodes if n.name == "tanh"]
-    assert tanh.scope == ("Sequential", "1")
+    assert tanh.scope == ("Sequential", "1 Tanh")
     assert model[0].weight.grad is None, "looking changes nothing"
 
 

@@ -19,7 +19,7 @@ class Backward:
     def __init__(
         self, graph: Any, sketch: Sketch, of: dict[str, tuple[int, int]], cotangents: Sequence[Any] | None
     ) -> None:
-        self.graph, self.sketch, self.of, self.cotangents = graph, sketch, of, cotangents
+        self.sketch, self.of, self.cotangents = sketch, of, cotangents
         self.measures: list[tuple[str, int, Any]] = []  # of an edge or a node, which, and its gradient
         self.forward = frozenset(
             t.name
@@ -49,10 +49,9 @@ class Backward:
             first = next((c for c in cotangents if c is not None), None)
             if first is not None:
                 self.measures.append(("node", node, first))
-            begun = len(self.graph.get_operations())
             shares = self._shares(op, cotangents)
             if first is not None:
-                self._kept(node, begun)
+                self._kept(node, shares, cotangents)
             for place, edge in edges.items():
                 if self.sketch.edges[edge].state == "still":
                     continue
@@ -87,10 +86,20 @@ class Backward:
         found = list(found) if isinstance(found, (list, tuple)) else [found]
         return [tf.convert_to_tensor(g) if isinstance(g, tf.IndexedSlices) else g for g in found]
 
-    def _kept(self, node: int, begun: int) -> None:
+    def _kept(self, node: int, shares: Sequence[Any], cotangents: Sequence[Any]) -> None:
         """Count the tensors of the forward that a gradient reads, each once."""
-        new = self.graph.get_operations()[begun:]
-        read = {t.name: t for op in new for t in op.inputs if t.name in self.forward}
+        seen = {c.name for c in cotangents if c is not None}
+        read: dict[str, Any] = {}
+        waiting = [share for share in shares if share is not None]
+        while waiting:
+            tensor = waiting.pop()
+            if tensor.name in seen:
+                continue
+            seen.add(tensor.name)
+            if tensor.name in self.forward:
+                read[tensor.name] = tensor
+            else:
+                waiting += tensor.op.inputs
         if all(t.shape.is_fully_defined() for t in read.values()):
             size = sum(t.shape.num_elements() * t.dtype.size for t in read.values())
             self.sketch.told(node, kept=int(size))

@@ -84,7 +84,8 @@ class Drawing:
 
         function = tf.function(traced, autograph=False)
         try:
-            return list(function(list(inputs)))
+            with _unchanged():
+                return list(function(list(inputs)))
         except Exception as error:  # an operation that fails when it runs, or a gradient that cannot be built
             self.sketch.notes.append(f"The gradients could not be measured: {sentence(error)}")
             self.measures = []
@@ -236,6 +237,17 @@ class Drawing:
                 self.sketch.told(place, gradient=Flow.of(array))
             else:
                 self.sketch.edges[place] = replace(self.sketch.edges[place], value=Flow.of(array))
+
+
+@contextlib.contextmanager
+def _unchanged() -> Iterator[None]:
+    """Run graphs as they stand: to improve one that runs once takes longer than to run it."""
+    before = tf.config.optimizer.get_experimental_options().get("disable_meta_optimizer", False)
+    tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": True})
+    try:
+        yield
+    finally:
+        tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": before})
 
 
 def _scope(op: Any) -> tuple[str, ...]:

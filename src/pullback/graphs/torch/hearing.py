@@ -82,7 +82,8 @@ class Hearing:
 
         def enter(module: Any, args: Any) -> None:
             path = self.names.get(id(module), type(module).__name__)
-            self.scope.append(path.rpartition(".")[2] if self.scope else path)
+            last = path.rpartition(".")[2] if self.scope else path
+            self.scope.append(f"{last} {type(module).__name__}" if last.isdigit() else last)
 
         def leave(module: Any, args: Any, result: Any) -> None:
             self.scope.pop()
