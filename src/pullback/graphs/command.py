@@ -11,6 +11,7 @@ from typing import Any
 
 from pullback.errors import PullbackError
 from pullback.example import examples_of
+from pullback.graphs.text import told as told_of
 from pullback.graphs.trace import graph
 from pullback.record.modules import load
 from pullback.record.script import beside, told
@@ -31,9 +32,7 @@ def draw(text: str, output: str | None) -> int:
             print(printable(str(drawn), lines=True))
         else:
             drawn.save(output)
-            for line in filter(
-                None, (drawn.problem, drawn.culprit and f"first culprit: {drawn.culprit.says}")
-            ):
+            for line in told_of(drawn):
                 print(f"pullback: {printable(line)}", file=sys.stderr)
     except (TargetError, PullbackError) as error:
         print(f"pullback: {printable(str(error), lines=True)}", file=sys.stderr)

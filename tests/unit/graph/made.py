@@ -13,7 +13,7 @@ def small():
     nodes = (
         Node(0, "input", "x", "input", gradient=NAN),
         Node(1, "exp", "exp", does="exp", scope=("block",), place="a.py:3"),
-        Node(2, "f", "f", rule=Mark("pullback", "surrogate", "the derivative of g"), kept=2048),
+        Node(2, "f", "f", rule=Mark("pullback", "surrogate", "like g"), kept=2048),
         Node(3, "stop", "stop", does="stop"),
         Node(4, "output", "output", "output"),
     )

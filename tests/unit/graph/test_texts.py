@@ -15,7 +15,7 @@ digraph {
   label="f\\nfirst culprit: exp (a.py:3): what comes to it is finite, and what it passes on has NaN";
   n0 [label="x", shape=ellipse];
   n1 [label="exp", color="#c5221f", fontcolor="#c5221f", penwidth=2];
-  n2 [label="f [surrogate]\\nkeeps 2 KiB", color="#8250df", penwidth=2, tooltip="pullback: the derivative of g"];
+  n2 [label="f [surrogate]\\nkeeps 2 KiB", color="#8250df", penwidth=2, tooltip="pullback: like g"];
   n3 [label="stop"];
   n4 [label="output", shape=ellipse];
   n0 -> n1 [label="float32[3]\\n∂ NaN", color="#c5221f", fontcolor="#c5221f"];

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import tensorflow as tf
@@ -48,19 +49,17 @@ class Backward:
             cotangents = [_sum(totals.get(t.name)) for t in op.outputs]
             first = next((c for c in cotangents if c is not None), None)
             if first is not None:
-                self.measures.append(("node", node, first))
+                self._measured("node", node, first)
             shares = self._shares(op, cotangents)
             if first is not None:
                 self._kept(node, shares, cotangents)
             for place, edge in edges.items():
-                if self.sketch.edges[edge].state == "still":
-                    continue
                 share = shares[place] if place < len(shares) else None
-                if share is None:
-                    self.sketch.measure(edge, None)
-                else:
-                    self.measures.append(("edge", edge, share))
+                if share is not None:
                     totals.setdefault(op.inputs[place].name, []).append(share)
+                    self._measured("edge", edge, share)
+                elif self.sketch.edges[edge].state != "still":
+                    self.sketch.measure(edge, None)
         for edge, drawn in enumerate(self.sketch.edges):  # what a rule reads without being handed it
             if drawn.place == -1:
                 self.sketch.measure(edge, None)
@@ -69,6 +68,13 @@ class Backward:
             if self.sketch.nodes[node].is_source and name in totals:
                 sources.setdefault(node, []).extend(totals[name])
         self.measures += [("node", node, _sum(shares)) for node, shares in sources.items()]
+
+    def _measured(self, what: str, which: int, gradient: Any) -> None:
+        """Have a gradient measured; a list of tensors carries one, and has no numbers itself."""
+        if gradient.dtype.is_numeric:
+            self.measures.append((what, which, gradient))
+        elif what == "edge":
+            self.sketch.edges[which] = replace(self.sketch.edges[which], state="flows")
 
     def _shares(self, op: Any, cotangents: list[Any]) -> list[Any]:
         if all(c is None for c in cotangents):

@@ -91,6 +91,11 @@ class Drawing:
             self.measures = []
             return []
 
+    def made_variables(self) -> bool:
+        """Tell whether the trace failed because variables were made in it, as a layer does at first."""
+        told = (self.sketch.problem, *self.sketch.notes)
+        return any("singleton tf.Variable" in text or "is out of scope" in text for text in told)
+
     def _untraced(self, error: Exception) -> None:
         text = sentence(error)
         self.sketch.problem = f"{self.asked.name} cannot be traced: {text}"
