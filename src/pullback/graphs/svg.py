@@ -43,7 +43,11 @@ def svg(graph: Graph) -> str:
     """Draw a graph."""
     sizes = [_size(node) for node in graph.nodes]
     late = [node.kind in ("variable", "captured") for node in graph.nodes]
-    layout = laid_out(sizes, [(e.source, e.target) for e in graph.edges], late)
+    room = list(sizes)  # beside a line stands the shape of what it carries
+    for edge in graph.edges:
+        width, height = room[edge.source]
+        room[edge.source] = max(width, 2 * _wide(text.shape(edge), SMALL) + 24.0), height
+    layout = laid_out(room, [(e.source, e.target) for e in graph.edges], late)
     head = _head(graph, max(layout.width, 460.0))
     left, top = MARGIN, 22.0 + 16.0 * len(head) + 44.0
     boxes = [(x + left, y + top) for x, y in layout.boxes]

