@@ -30,6 +30,7 @@ if _CHECKING_TYPES:
     from pullback.checker.check import check
     from pullback.graphs.trace import graph
     from pullback.graphs.why import why
+    from pullback.watching.watch import watch
     from pullback.wrapping.wrap import external
 
 __version__ = "0.1.0"
@@ -64,6 +65,7 @@ __all__ = [
     "surrogate",
     "testing",
     "unbroadcast",
+    "watch",
     "why",
     "with_gradient",
 ]
@@ -74,7 +76,9 @@ _LATER = {
     "check": "pullback.checker.check",
     "external": "pullback.wrapping.wrap",
     "graph": "pullback.graphs.trace",
+    "load_ipython_extension": "pullback.notebook",  # what %load_ext asks for
     "testing": "pullback.testing",
+    "watch": "pullback.watching.watch",
     "why": "pullback.graphs.why",
 }
 

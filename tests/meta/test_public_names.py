@@ -40,6 +40,7 @@ PUBLIC = [
     "surrogate",
     "testing",
     "unbroadcast",
+    "watch",
     "why",
     "with_gradient",
 ]

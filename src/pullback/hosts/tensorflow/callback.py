@@ -87,7 +87,7 @@ class _Traced:
     @tf.autograph.experimental.do_not_convert
     def apply(self, tensors: list[Any], lengths: Sequence[int | None] = ()) -> list[Any]:
         """Put the operation into the graph."""
-        if _compiling():
+        if compiling():
             raise _not_compiled(self.foreign)
         if recording.saving():
             _refuse_export(self.foreign)
@@ -186,7 +186,7 @@ def _by_public_functions(foreign: Foreign, tensors: list[Any], outputs: Sequence
 # ── what cannot work ─────────────────────────────────────────────────────────────────────────────────────
 
 
-def _compiling() -> bool:
+def compiling() -> bool:
     """Tell whether the graph is built for XLA.
 
     A function that is compiled says so to its caller, not to its graph: it is found among the callers.
@@ -262,7 +262,7 @@ class _Mark:
 
     def capture(self, name: str) -> None:
         """Refuse a function that XLA compiles; in any other, be no constant."""
-        if _compiling():
+        if compiling():
             raise _not_compiled(self.foreign)
 
     def export(self) -> NoReturn:

@@ -161,6 +161,14 @@ def has_tangent(tensor: object) -> bool:
     return bool(packed_tangents([tensor])[1])
 
 
+def in_gradient_of_loop() -> bool:
+    """Tell whether the gradient of a loop is being built: it can hold no variable that the loop does not."""
+    graph = ops.get_default_graph()
+    while graph is not None and type(graph).__name__ != "_WhileBodyGradFuncGraph":
+        graph = getattr(graph, "outer_graph", None)
+    return graph is not None
+
+
 def gradient_of(op: Any) -> Callable[..., Any] | None:
     """Give the gradient of an operation of a graph; None where it has none on purpose, else LookupError."""
     found: Callable[..., Any] | None = ops.get_gradient_function(op)

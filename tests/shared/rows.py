@@ -1,0 +1,28 @@
+"""What a log must say of a gradient, computed by NumPy."""
+
+import numpy as np
+
+from pullback.watching.record import edges
+
+
+def expect(record, gradient, rtol=1e-5):
+    """Compare a record with the gradient that it is of."""
+    g = np.asarray(gradient)
+    g = g.view(g.real.dtype) if np.iscomplexobj(g) else g
+    finite = g[np.isfinite(g)].astype(float)
+    if finite.size:
+        found = [record.norm, record.min, record.max, record.mean]
+        true = [np.sqrt((finite**2).sum()), finite.min(), finite.max(), finite.mean()]
+        np.testing.assert_allclose(found, true, rtol=rtol, atol=1e-9 * np.abs(finite).max())
+    sizes = np.abs(finite[finite != 0])
+    decades = [int(((sizes >= low) & (sizes < high)).sum()) for low, high in edges()]
+    assert record.size == g.size
+    assert record.nan == np.isnan(g).sum()
+    assert record.inf == np.isinf(g).sum()
+    assert record.zero == (finite == 0).sum()
+    assert list(record.decades) == decades
+
+
+ODD = np.array(
+    [0.0, 3e-14, 2e-12, 5e-7, -4e-3, 0.2, -7.0, 5e3, 2e9, np.nan, np.nan, np.inf, -np.inf], np.float32
+)  # every kind of element, each end of the decades

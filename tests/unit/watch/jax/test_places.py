@@ -1,0 +1,175 @@
+"""Named places in JAX: the gradient that flows there is what the log has."""
+
+import threading
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from rows import ODD, expect
+
+import pullback as pb
+
+W = np.random.default_rng(0).normal(size=(3, 3)).astype(np.float32)
+X = np.random.default_rng(1).normal(size=(5, 3)).astype(np.float32)
+
+
+def loss(w, x):
+    h = jnp.tanh(x @ w)
+    return jnp.sum(pb.watch(h, "hidden") ** 2)
+
+
+def by_hand(x, w):
+    return 2 * np.tanh(x @ w)
+
+
+WAYS = {
+    "eager": jax.grad(loss),
+    "jit": jax.jit(jax.grad(loss)),
+    "jit inside": jax.grad(jax.jit(loss)),
+    "checkpoint": jax.jit(jax.grad(jax.checkpoint(loss))),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_the_gradient_is_heard_in_every_way_it_is_taken(way):
+    with pb.watch() as log:
+        found = WAYS[way](W, X)
+    (record,) = log["hidden"]
+    expect(record, by_hand(X, W))
+    assert (record.step, log["hidden"].none) == (0, 0)
+    np.testing.assert_allclose(found, X.T @ (by_hand(X, W) * (1 - np.tanh(X @ W) ** 2)), rtol=1e-4)
+
+
+@pytest.mark.parametrize("way", ["eager", "jit"])
+def test_each_nth_gradient_is_kept_and_what_is_compiled_is_heard_by_each_log(way):
+    WAYS[way](W, X)  # outside of any log
+    for every, kept in ((3, [0, 3, 6]), (1, list(range(7)))):
+        with pb.watch(every=every) as log:
+            for factor in range(1, 8):
+                WAYS[way](W, factor * X)
+        WAYS[way](W, X)
+        assert log["hidden"].of("step").tolist() == kept
+        expect(log["hidden"][-1], by_hand(7 * X, W))
+
+
+def test_logs_inside_each_other():
+    with pb.watch(every=3) as outer:
+        WAYS["jit"](W, X)
+        with pb.watch(every=2) as inner:
+            for _ in range(3):
+                WAYS["jit"](W, X)
+        for _ in range(3):
+            WAYS["jit"](W, X)
+    assert outer["hidden"].of("step").tolist() == [0, 3, 6]
+    assert inner["hidden"].of("step").tolist() == [0, 2]
+
+
+def test_outside_of_a_log_the_place_is_not_even_there():
+    with pb.watch():
+        inside = str(jax.make_jaxpr(jax.grad(loss))(W, X))
+    outside = str(jax.make_jaxpr(jax.grad(loss))(W, X))
+    assert "look_at_gradient" in inside
+    assert "watched" not in outside
+    assert "look" not in outside
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, jax.jit])
+def test_a_batch_of_gradients_is_one_record(wrap):
+    xs = np.stack([X, 2 * X])
+    with pb.watch() as log:
+        wrap(jax.vmap(jax.grad(loss), (None, 0)))(W, xs)
+    (record,) = log["hidden"]
+    expect(record, by_hand(xs, W))
+
+
+def test_a_place_in_a_scan_has_a_step_for_each_round():
+    def rounds(x):
+        return jax.lax.scan(lambda y, _: (pb.watch(2 * y, "round"), None), x, None, length=3)[0]
+
+    with pb.watch() as log:
+        assert jax.jit(jax.grad(rounds))(1.0) == 8
+    assert log["round"].of("norm").tolist() == [1, 2, 4]  # backward: the last round first
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, jax.jit])
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
+def test_every_number_of_a_row(dtype, wrap):
+    gradient = jnp.asarray(ODD).astype(dtype)
+
+    @wrap
+    def handed(gradient):
+        return jax.vjp(lambda x: pb.watch(x, "odd"), jnp.zeros_like(gradient))[1](gradient)
+
+    with pb.watch() as log:
+        handed(gradient)
+    expect(log["odd"][0], gradient.astype("float32"))
+
+
+class Pair(NamedTuple):
+    left: object
+    right: object
+
+
+def test_gradients_at_hand_by_their_paths():
+    layer = eqx.nn.Linear(3, 2, key=jax.random.key(0))
+
+    def fit(layer, x):
+        return jnp.sum(layer(x) ** 2)
+
+    with pb.watch() as log:
+        grads = jax.jit(lambda x: log.look(jax.grad(fit)(layer, x), "linear"))(X[0])
+        log.look(Pair({"w": jnp.ones(2)}, [jnp.ones(3), None, jnp.arange(2)]), "pair")
+        log.look(jnp.array([3.0, 4.0]), "alone")
+    expect(log["linear.weight"][0], grads.weight)
+    expect(log["linear.bias"][0], grads.bias)
+    assert {"pair.left.w", "pair.right[0]"} < set(log.names)
+    assert not {"pair.right[1]", "pair.right[2]"} & set(log.names)
+    assert log["alone"][0].norm == 5
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, jax.jit])
+def test_a_place_that_no_gradient_reaches_is_told(wrap):
+    def lossy(w):
+        jax.lax.stop_gradient(pb.watch(2 * w, "cut off"))
+        return jnp.sum(pb.watch(w, "kept"))
+
+    with pb.watch() as log:
+        wrap(jax.grad(lossy))(W)
+        pb.watch(jnp.asarray(W), "not differentiated")
+    assert (log["cut off"].none, log["kept"].none) == (1, 0)
+    assert "not differentiated" not in log
+
+
+def test_the_second_derivative_and_forward_mode_are_right():
+    def cubed(x):
+        return jnp.sum(pb.watch(x, "cubed") ** 3)
+
+    x = jnp.array([0.3, 0.7])
+    with pb.watch() as log:
+        np.testing.assert_allclose(jax.jvp(cubed, (x,), (x,))[1], 3 * jnp.sum(x**3), rtol=1e-6)
+    assert not log.names or not len(log["cubed"])
+    with pb.watch():
+        for second in (jax.hessian(cubed), jax.jacrev(jax.grad(cubed)), jax.jacfwd(jax.jacfwd(cubed))):
+            np.testing.assert_allclose(second(x), jnp.diag(6 * x), rtol=1e-6)
+
+
+def test_training_on_another_thread_is_heard():
+    with pb.watch() as log:
+        thread = threading.Thread(target=lambda: jax.block_until_ready(WAYS["jit"](W, X)))
+        thread.start()
+        thread.join()
+    assert len(log["hidden"]) == 1
+
+
+def test_whole_numbers_pass():
+    whole = jnp.arange(3)
+    with pb.watch():
+        assert pb.watch(whole, "whole") is whole
+
+
+def test_a_structure_of_parameters_is_refused_in_words():
+    with pytest.raises(pb.errors.UnsupportedInputError, match=r"log\.look"), pb.watch({"w": W}):
+        pass
