@@ -81,6 +81,11 @@ def test_a_long_chain_fits_a_screen():
     assert float(root.get("height")) <= 800
 
 
+def test_a_picture_that_nobody_could_read_is_refused():
+    with pytest.raises(pb.errors.OptionError, match="10002 boxes in one picture"):
+        chain(10_000).svg(fold=False)
+
+
 def mobilenet():
     """Draw a chain with the layers of Keras' MobileNet."""
     layers = ["conv1", "conv1_bn", "conv1_relu"]
