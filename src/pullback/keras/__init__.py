@@ -11,6 +11,7 @@ from pullback.hosts.keras.model import OverriddenModel
 from pullback.keras.layer import RuleLayer
 from pullback.keras.loss import RuleLoss
 from pullback.rule import Rule
+from pullback.watching.watch import watch
 
 __all__ = ["OverriddenModel", "RuleLayer", "RuleLoss"]
 
@@ -19,3 +20,4 @@ for _name, _module in list(sys.modules.items()):
         for _function in list(vars(_module).values()):
             if isinstance(getattr(_function, "rule", None), Rule):
                 keras.saving.register_keras_serializable(package="pullback")(_function)
+keras.saving.register_keras_serializable(package="pullback")(watch)

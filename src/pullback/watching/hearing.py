@@ -83,6 +83,12 @@ class Hearing:
         for log in self.logs:
             log.arrives(place)
 
+    def missing(self, number: int) -> None:
+        """Count a gradient that is known to be None."""
+        place = places.place(number)
+        for log in self.logs:
+            log.missing(place)
+
     def say(self, text: str) -> None:
         """Have the logs say something of themselves."""
         for log in self.logs:

@@ -1,10 +1,10 @@
 """Gradients in JAX, as a log hears them.
 
 A place is a primitive, the identity; its tangent goes through a second one, whose transpose looks at the
-cotangent by a third. So every transformation of JAX carries a place along: a batch is looked at as a whole, a
-`scan` in each round. Compiled, the program asks Python whether this gradient is wanted, and only then computes
-its numbers and tells them. Outside of a log the identity is not even there: whether a log is open is part of
-what `jax.jit` remembers a program by.
+cotangent by a third. So every transformation of JAX carries a place along: a batch is looked at as a whole,
+a `scan` in each round. Compiled, the program asks Python whether this gradient is wanted, and only then
+computes its numbers and tells them. Outside of a log the identity is not even there: whether a log is open is
+part of what `jax.jit` remembers a program by.
 """
 
 from __future__ import annotations
@@ -46,9 +46,10 @@ def row(x: Any) -> Any:
     ]
     counts = [x.size, nan, x.size - count - nan, count - some]
     bins = jnp.clip(jnp.floor(jnp.log10(sizes)) + SHIFT, 0, BINS - 1)
-    decades = [jnp.sum(bins == i) for i in range(BINS)]  # compared, not scattered: one loop for all
-    decades[0] -= x.size - some  # zeros stood in the first bin
-    return jnp.stack([jnp.asarray(number, x.dtype) for number in (*real, *counts, *decades)])
+    decades = jnp.bincount(bins.astype(jnp.int32), length=BINS)
+    decades = decades.at[0].add(some - x.size)  # zeros stood in the first bin
+    heads = jnp.stack([jnp.asarray(number, x.dtype) for number in (*real, *counts)])
+    return jnp.concatenate([heads, decades.astype(x.dtype)])
 
 
 _row = jax.jit(row)
@@ -190,7 +191,7 @@ class Jax(Framework):
 
     def opened_as(self, value: Any) -> Opened | None:
         parts, structure = jax.tree_util.tree_flatten_with_path(value)
-        if structure == jax.tree_util.tree_structure(0):
+        if jax.tree_util.treedef_is_leaf(structure):
             return None
         named = [(jax.tree_util.keystr(path), leaf) for path, leaf in parts]
         return named, functools.partial(jax.tree_util.tree_unflatten, structure)

@@ -8,6 +8,7 @@ heard. A log reads the variables when it is asked, and when it closes: they hold
 
 from __future__ import annotations
 
+import math
 import threading
 import weakref
 from typing import TYPE_CHECKING, Any
@@ -58,25 +59,29 @@ def row(x: Any) -> Any:
     nan = tf.math.count_nonzero(tf.math.is_nan(x))
     some = tf.math.count_nonzero(clean)
     counts = [size, nan, size - count - nan, count - some]
-    bins = tf.clip_by_value(tf.floor(tf.math.log(sizes) / tf.math.log(tf.cast(10, x.dtype))) + SHIFT, 0, BINS - 1)
-    decades = tf.math.unsorted_segment_sum(tf.ones_like(bins, tf.int32), tf.cast(bins, tf.int32), BINS)
+    powers = tf.math.log(sizes) * tf.cast(1 / math.log(10), x.dtype)
+    bins = tf.clip_by_value(tf.floor(powers) + SHIFT, 0, BINS - 1)
+    unweighted = tf.zeros([0], tf.int32)
+    decades = tf.raw_ops.DenseBincount(input=tf.cast(bins, tf.int32), size=BINS, weights=unweighted)
     rest = tf.one_hot(0, BINS, dtype=tf.int64) * (size - some)  # zeros stood in the first bin
     parts = [tf.stack(real), tf.stack(counts), tf.cast(decades, tf.int64) - rest]
     return tf.concat([tf.cast(part, tf.float64) for part in parts], 0)
 
 
+# Traced once, and called by every graph.
 _rows = {
     dtype: tf.function(row, input_signature=[tf.TensorSpec([None], dtype)], autograph=False)
     for dtype in (tf.float32, tf.float64)
 }
 
 
-def _look_now(gradient: Any, number: int) -> None:
-    def made() -> Any:
-        x = _flat(gradient)
-        return _rows[x.dtype](x)
+def _row_of(gradient: Any) -> Any:
+    x = _flat(gradient)
+    return _rows[x.dtype](x)
 
-    HEARING.heard(number, made, lambda numbers: numbers.numpy())
+
+def _look_now(gradient: Any, number: int) -> None:
+    HEARING.heard(number, lambda: _row_of(gradient), lambda numbers: numbers.numpy())
 
 
 # ── graphs ───────────────────────────────────────────────────────────────────────────────────────────────
@@ -108,7 +113,7 @@ class _Buffer:
         arrival = self.arrivals.assign_add(1) - 1
 
         def kept() -> Any:
-            numbers = tf.concat([[tf.cast(arrival, tf.float64)], row(_flat(gradient))], 0)
+            numbers = tf.concat([[tf.cast(arrival, tf.float64)], _row_of(gradient)], 0)
             at = self.written.assign_add(1) - 1
             put = tf.raw_ops.ResourceScatterNdUpdate(
                 ref=self.rows.handle, indices=[[at % CAPACITY]], updates=[numbers]
@@ -214,7 +219,7 @@ def _tell(gradient: Any, number: int) -> Any:
         return np.bool_(True)
 
     def tell() -> Any:
-        return tf.numpy_function(told, [row(_flat(gradient))], tf.bool)
+        return tf.numpy_function(told, [_row_of(gradient)], tf.bool)
 
     return tf.cond(tf.numpy_function(asked, [], tf.bool), tell, _nothing)
 

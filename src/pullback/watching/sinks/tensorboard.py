@@ -17,6 +17,7 @@ from pullback.watching.record import BINS, LOWEST
 if TYPE_CHECKING:
     from pullback.watching.record import Record
 
+WRITERS = ("tensorflow", "torch")  # the first that the program has imported
 _SCALARS = ("norm", "rms", "min", "max", "nan", "inf", "zero")
 _EDGES = [float(LOWEST - 1 + i) for i in range(BINS + 1)]
 
@@ -49,10 +50,9 @@ class TensorBoard:
 
 
 def _writer(folder: str) -> Any:
-    if "tensorflow" in sys.modules:
-        return _TensorFlow(folder)
-    if "torch" in sys.modules:
-        return _Torch(folder)
+    for name in WRITERS:
+        if name in sys.modules:
+            return _TensorFlow(folder) if name == "tensorflow" else _Torch(folder)
     raise HostError.about(
         "watch",
         found=f"to={folder!r}, and neither TensorFlow nor PyTorch is imported",

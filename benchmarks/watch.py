@@ -1,0 +1,147 @@
+"""What a log costs a training step that samples every tenth step, beside the same step without one.
+
+A small transformer block and an optimiser, with six places and all weights looked at where a host can: eager
+TensorFlow and PyTorch, `tf.function`, XLA, `jax.jit`, `torch.compile`. A round is twenty steps, two of them
+sampled; rounds are interleaved. A second table is the step outside of any log, with the places in it.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+
+import numpy as np
+from side_by_side import floors, judge
+
+import pullback as pb
+
+WIDTH, LAYERS, TOKENS, EVERY, STEPS = 256, 6, 1024, 10, 20
+BAR = 1.03
+RANDOM = np.random.default_rng(0)
+X = RANDOM.normal(size=(TOKENS, WIDTH)).astype(np.float32)
+WEIGHTS = [(RANDOM.normal(size=(WIDTH, WIDTH)) / 16).astype(np.float32) for _ in range(2 * LAYERS)]
+
+
+def keep(x, name):
+    return x
+
+
+def tensorflow_step(watch, how):
+    import tensorflow as tf
+
+    weights = [tf.Variable(w) for w in WEIGHTS]
+    x = tf.constant(X)
+
+    def step():
+        with tf.GradientTape() as tape:
+            y = x
+            for i in range(LAYERS):
+                y = watch(y + tf.tanh(y @ weights[2 * i]) @ weights[2 * i + 1], f"layer {i}")
+            loss = tf.reduce_mean(y * y)
+        for w, g in zip(weights, tape.gradient(loss, weights)):
+            w.assign_sub(1e-3 * g)
+        return loss
+
+    return {"eager": step, "graph": tf.function(step), "XLA": tf.function(step, jit_compile=True)}[how]
+
+
+def jax_step(watch, how):
+    import jax
+    import jax.numpy as jnp
+
+    state = [[jnp.asarray(w) for w in WEIGHTS]]
+    x = jnp.asarray(X)
+
+    def loss(weights):
+        y = x
+        for i in range(LAYERS):
+            y = watch(y + jnp.tanh(y @ weights[2 * i]) @ weights[2 * i + 1], f"layer {i}")
+        return jnp.mean(y * y)
+
+    @jax.jit
+    def update(weights):
+        value, grads = jax.value_and_grad(loss)(weights)
+        return value, [w - 1e-3 * g for w, g in zip(weights, grads)]
+
+    def step():
+        value, state[0] = update(state[0])
+        return jax.block_until_ready(value)
+
+    return step
+
+
+def torch_step(watch, how):
+    import torch
+
+    class Layer(torch.nn.Module):
+        def __init__(self, i):
+            super().__init__()
+            self.name = f"layer {i}"
+            self.up = torch.nn.Parameter(torch.tensor(WEIGHTS[2 * i]))
+            self.down = torch.nn.Parameter(torch.tensor(WEIGHTS[2 * i + 1]))
+
+        def forward(self, y):
+            return watch(y + torch.tanh(y @ self.up) @ self.down, self.name)
+
+    model = torch.nn.Sequential(*(Layer(i) for i in range(LAYERS)))
+    x = torch.tensor(X)
+    optimiser = torch.optim.SGD(model.parameters(), 1e-3)
+    run = torch.compile(model) if how == "compiled" else model
+
+    def step():
+        optimiser.zero_grad()
+        loss = run(x).square().mean()
+        loss.backward()
+        optimiser.step()
+
+    step.model = model
+    return step
+
+
+HOSTS = {
+    "TensorFlow eager": (tensorflow_step, "eager"),
+    "tf.function": (tensorflow_step, "graph"),
+    "tf.function XLA": (tensorflow_step, "XLA"),
+    "jax.jit": (jax_step, ""),
+    "PyTorch eager": (torch_step, "eager"),
+    "torch.compile": (torch_step, "compiled"),
+}
+
+
+def measure(name) -> list[tuple[str, float, float]]:
+    make, how = HOSTS[name]
+    plain, placed = make(keep, how), make(pb.watch, how)
+
+    def rounds(step):
+        for _ in range(STEPS):
+            step()
+
+    def logged():
+        with pb.watch(every=EVERY):
+            rounds(placed)
+
+    arms = {"plain": lambda: rounds(plain), "outside": lambda: rounds(placed), "logged": logged}
+    if how == "eager" and make is torch_step:
+
+        def modelled():
+            with pb.watch(plain.model, every=EVERY):
+                rounds(plain)
+
+        arms["model"] = modelled
+    t = floors(arms, calls=1, rounds=12)
+    step = {arm: µs / STEPS for arm, µs in t.items()}
+    print(f"{name}: " + ", ".join(f"{arm} {µs:.0f} µs" for arm, µs in step.items()), flush=True)
+    results = [
+        (f"{name}: a log, every {EVERY} steps", t["logged"] / t["plain"], BAR),
+        (f"{name}: places outside of a log", t["outside"] / t["plain"], BAR),
+    ]
+    if "model" in t:
+        results.append((f"{name}: a log of the model", t["model"] / t["plain"], BAR))
+    return results
+
+
+if __name__ == "__main__":
+    chosen = sys.argv[1:] or list(HOSTS)
+    judge([result for name in chosen for result in measure(name)])
