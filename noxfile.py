@@ -23,3 +23,11 @@ def generated(session: nox.Session) -> None:
     """Check two thousand generated rules a host against what is known of them."""
     session.install("-e", ".[test]")
     session.run("python", "-m", "pytest", "-q", "tests/generated", env={"GENERATED": "2000"})
+
+
+@nox.session
+def seeds(session: nox.Session) -> None:
+    """Check the rules of the zoo at twenty seeds: a verdict does not depend on one."""
+    session.install("-e", ".[test]")
+    for host in session.posargs or ("PyTorch", "JAX", "TensorFlow"):
+        session.run("python", "-W", "ignore", "tests/wrong/seeds.py", host)

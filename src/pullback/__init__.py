@@ -28,6 +28,8 @@ from pullback.rule import Intent, Rule
 if _CHECKING_TYPES:
     from pullback import testing
     from pullback.checker.check import check
+    from pullback.graphs.trace import graph
+    from pullback.graphs.why import why
     from pullback.watching.watch import watch
     from pullback.wrapping.wrap import external
 
@@ -47,6 +49,7 @@ __all__ = [
     "external",
     "finite_gradient",
     "forbid_gradient",
+    "graph",
     "heaviside",
     "loss",
     "map_gradient",
@@ -63,6 +66,7 @@ __all__ = [
     "testing",
     "unbroadcast",
     "watch",
+    "why",
     "with_gradient",
 ]
 
@@ -71,8 +75,11 @@ __all__ = [
 _LATER = {
     "check": "pullback.checker.check",
     "external": "pullback.wrapping.wrap",
+    "graph": "pullback.graphs.trace",
+    "load_ipython_extension": "pullback.notebook",  # what %load_ext asks for
     "testing": "pullback.testing",
     "watch": "pullback.watching.watch",
+    "why": "pullback.graphs.why",
 }
 
 

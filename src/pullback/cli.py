@@ -88,6 +88,7 @@ def command() -> Any:
         callback=configured,
         help="A pullback.toml or pyproject.toml, in the place of the one found upward from here.",
     )
+    @click.option("--html", "html_file", type=file, help="Write the report as a page to look at.")
     @click.option("--json", "json_file", type=file, help="Write the report as JSON.")
     @click.option("--junit", "junit_file", type=file, help="Write the report as JUnit XML.")
     @click.option("--github", is_flag=True, help="Print annotations for GitHub Actions.")
@@ -115,10 +116,20 @@ def command() -> Any:
         from pullback.checker.settings import Settings
         from pullback.record.job import Options
 
-        settings = Settings(seed=secrets.randbelow(2**31) if seed is None else seed, order=order)
+        # Pictures cost a few evaluations of each rule: they are made where somebody keeps them.
+        pictures = any(outputs[name] is not None for name in ("html_file", "json_file"))
+        seed = secrets.randbelow(2**31) if seed is None else seed
+        settings = Settings(seed=seed, order=order, pictures=pictures)
         options = Options(settings, arguments, seconds, calls, everything, budget, jobs)
         options = replace(options, configuration=configuration.current().path)
         raise SystemExit(check_targets(targets, options, **outputs))
+
+    @pullback.command(epilog="Exit codes: 0 all of it is shown, 2 some of it could not be.")
+    @click.argument("findings", type=click.Path(dir_okay=False))
+    @click.option("--html", "html_file", type=file, required=True, help="The page to write.")
+    def report(findings: str, html_file: str) -> None:
+        """Make the page of findings that --json wrote, later and elsewhere: nothing is run."""
+        raise SystemExit(shown(findings, html_file))
 
     @pullback.command(epilog="Exit codes: 0 at least one host works, 1 none does.")
     @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -158,10 +169,29 @@ def examine(*, as_json: bool = False) -> int:
     return diagnosis.exit_code
 
 
+def shown(findings: str, html_file: str) -> int:
+    """Write findings of a file as a page, and give the exit code: 2 where not all of them could be shown."""
+    from pullback.report.findings import FindingsError, load
+    from pullback.report.html import NoTemplatesError
+    from pullback.report.page import page
+    from pullback.report.printable import printable
+
+    try:
+        document, problems = load(findings)
+        text, said = page(document, problems)
+    except (FindingsError, NoTemplatesError) as error:
+        print(f"pullback: {printable(str(error))}", file=sys.stderr)
+        return 2
+    for line in said:
+        print(f"pullback: {printable(line)}", file=sys.stderr)
+    return 2 if not _written(html_file, text) or said else 0
+
+
 def check_targets(
     targets: tuple[str, ...],
     options: Options,
     *,
+    html_file: str | None = None,
     json_file: str | None = None,
     junit_file: str | None = None,
     github: bool = False,
@@ -172,15 +202,18 @@ def check_targets(
     """Check targets, print and write the reports, and give the exit code."""
     from pullback.record.launch import launch_all
     from pullback.report import github as annotations
-    from pullback.report import json, junit, terminal
+    from pullback.report import json, junit, page, terminal
     from pullback.report.baseline import Baseline, BaselineError
     from pullback.report.entry import Run
+    from pullback.report.html import NoTemplatesError, environment
     from pullback.report.printable import printable
     from pullback.report.stale import stale
 
     try:
         known = Baseline(baseline, writes=write_baseline, strict=strict)
-    except BaselineError as error:
+        if html_file is not None:
+            environment()  # before anything runs: a page that cannot be made is told at once
+    except (BaselineError, NoTemplatesError) as error:
         print(f"pullback: {printable(str(error))}", file=sys.stderr)
         return 2
     run = Run(seed=options.settings.seed, targets=tuple(map(printable, targets)))
@@ -194,7 +227,11 @@ def check_targets(
             terminal.say(line, sys.stdout)
         for line in (*run.notes, *run.problems):
             terminal.say(f"pullback: {line}", sys.stderr)
-    for path, writer in ((json_file, json.dumps), (junit_file, junit.dumps)):
+
+    def as_page(run: Run, *, strict: bool) -> str:
+        return page.page(json.document(run, strict=strict))[0]
+
+    for path, writer in ((json_file, json.dumps), (junit_file, junit.dumps), (html_file, as_page)):
         if path is not None and not _written(path, writer(run, strict=strict)):
             return 2
     return run.exit_code(strict=strict)

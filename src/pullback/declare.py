@@ -238,6 +238,8 @@ def _stored(thing: Any) -> Iterator[Any]:
     yield thing
     if isinstance(getattr(thing, "rule", None), Rule):
         yield thing.rule  # which is all that is seen of it inside another function
+    if type(thing).__module__.startswith("equinox."):  # JAX sees what it holds, and never the thing
+        yield vars(thing).get("fn", thing)
     while hasattr(thing, "__wrapped__") and not any(hasattr(thing, name) for name in APART):
         thing = thing.__wrapped__
         yield thing

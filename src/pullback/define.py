@@ -157,9 +157,9 @@ def function_of(
                 return result
         made, tensors = plan(rule, args, kwargs)
         if made.symbolic:
-            from pullback.keras.layer import place
+            from pullback.keras.layer import into_model
 
-            return place(function, args, kwargs)
+            return into_model(function, made, tensors)
         if apply is not None:
             return apply(made, tensors)
         application = Application(made)

@@ -55,7 +55,7 @@ class Plan:
     keywords: frozenset[str]
     count: int  # of the tensors
     flat: bool  # whether the arguments are tensors and nothing else
-    symbolic: bool = False  # a place in a Keras model: there is nothing to run yet
+    symbolic: bool = False  # its tensors are those of a Keras model: there is nothing to run yet
 
     def arguments(self, tensors: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
         """Give the arguments of the call with these tensors in the places of its own."""
@@ -139,9 +139,8 @@ def _made(rule: Rule, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Pl
     found, keywords = _bound(rule, args, kwargs)
     leaves = [leaf for argument in found for leaf in argument.leaves]
     roles = [hosts.role(type(leaf)) for leaf in leaves]
-    if Role.SYMBOL in roles:
-        return Plan(rule, NUMPY, (), frozenset(), 0, False, symbolic=True), []
-    host, wanted = _host(rule, found, roles)
+    symbolic = Role.SYMBOL in roles
+    host, wanted = (NUMPY, Role.SYMBOL) if symbolic else _host(rule, found, roles)
     tensors: list[Tensor] = []
     slots: list[Slot] = []
     kinds = iter(roles)
@@ -154,9 +153,12 @@ def _made(rule: Rule, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Pl
             places.append(len(tensors) if own else None)
             statics.append(None if own else leaf)  # the body gets the tensor: the leaf is not kept
             if own:
-                tensors.append(host.tensor(leaf, where=rule.where, argument=argument.name))
+                tensors.append(
+                    leaf if symbolic else host.tensor(leaf, where=rule.where, argument=argument.name)
+                )
         slots.append(Slot(argument.name, tuple(statics), argument.tree, argument.passed, tuple(places)))
-    return Plan(rule, host, tuple(slots), keywords, len(tensors), _is_flat(slots, keywords)), tensors
+    flat = _is_flat(slots, keywords)
+    return Plan(rule, host, tuple(slots), keywords, len(tensors), flat, symbolic), tensors
 
 
 def _is_flat(slots: Sequence[Slot], keywords: frozenset[str]) -> bool:

@@ -28,8 +28,9 @@ def _holds_anything(kind: type) -> bool:
     """Tell a structure from a value that is a tuple of numbers only, such as a torch.Size: that is a leaf."""
     if not issubclass(kind, tuple) or hasattr(kind, "_fields"):
         return True
+    length = getattr(kind, "n_sequence_fields", 1)  # of a tuple that C made, as torch.return_types are
     try:
-        kind([None])
+        kind([None] * length)
     except Exception:  # it says in its own way what it cannot hold
         return False
     return True
@@ -112,9 +113,9 @@ def unflatten(tree: Tree | None, leaves: Sequence[Any]) -> Any:
 
 def parts_of(container: Any) -> list[Any]:
     """List the direct parts of a container."""
-    if isinstance(container, Mapping):
-        return [container[key] for key in keys_of(container)]
-    return list(container)
+    if isinstance(container, (tuple, list)):
+        return list(container)
+    return [container[key] for key in keys_of(container)]
 
 
 def match(tree: Tree | None, value: Any) -> list[Any] | None:

@@ -20,7 +20,8 @@ def place(path: Path) -> str:
 
 
 def may_name_a_framework(path: Path) -> bool:
-    return place(path).startswith(("hosts/", "view/", "record/", "watching/", "keras/", "namespace.py"))
+    rooms = ("hosts/", "view/", "record/", "graphs/", "watching/", "keras/", "namespace.py")
+    return place(path).startswith(rooms)
 
 
 def imports(tree: ast.AST) -> list[str]:
@@ -66,9 +67,8 @@ def test_frameworks_are_named_only_in_hosts(path):
 def test_a_host_is_imported_by_nobody_else(path):
     modules = imports(ast.parse(path.read_text(encoding="utf-8")))
     for host in hosts.SUPPORTED:
-        if not place(path).startswith(
-            (f"hosts/{host}", f"view/{host}", f"record/{host}", f"watching/{host}")
-        ):
+        rooms = tuple(f"{room}/{host}" for room in ("hosts", "view", "record", "graphs", "watching"))
+        if not place(path).startswith(rooms):
             assert not [module for module in modules if module.startswith(f"pullback.hosts.{host}")]
 
 

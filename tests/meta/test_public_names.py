@@ -24,6 +24,7 @@ PUBLIC = [
     "external",
     "finite_gradient",
     "forbid_gradient",
+    "graph",
     "heaviside",
     "loss",
     "map_gradient",
@@ -40,6 +41,7 @@ PUBLIC = [
     "testing",
     "unbroadcast",
     "watch",
+    "why",
     "with_gradient",
 ]
 FUNCTIONS = [name for name in PUBLIC if inspect.isfunction(getattr(pullback, name))]

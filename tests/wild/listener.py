@@ -13,6 +13,7 @@ import functools
 import inspect
 import json
 import os
+import re
 import runpy
 import sys
 from typing import Any
@@ -33,8 +34,9 @@ def note(function: Any) -> None:
     except (OSError, TypeError):
         path, line = "", 0
     name = getattr(function, "__qualname__", type(function).__name__).replace("<locals>.", "")
-    if "__autograph_generated_file" in path:  # the file is gone when the program ends
+    if "__autograph_generated_file" in path:  # the file is gone when the program ends: the name must do
         path, line = "", 0
+        name = re.sub(r"^(outer_factory\.inner_factory\.)+|\btf__", "", name)
     key = (path, line, "" if path else name)
     called.setdefault(key, {"path": path, "line": line, "name": name, "calls": 0})["calls"] += 1
 
@@ -58,7 +60,9 @@ def counted(kind: Any, name: str) -> None:
 
     @functools.wraps(plain)
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
-        note(getattr(self, name))
+        held = getattr(self, name)
+        inside = getattr(held, "fun", None)  # Equinox may hold a rule of JAX's that it made of the function
+        note(held if inside is None else inspect.getclosurevars(inside).nonlocals["fn"])
         return plain(self, *args, **kwargs)
 
     kind.__call__ = call
@@ -76,7 +80,7 @@ def listen_to_jax() -> None:
 
 
 def listen_to_tensorflow() -> None:
-    """Count the calls of what `tf.custom_gradient` made."""
+    """Count the calls of what `tf.custom_gradient` made: of its body, since a rule may be a method."""
     import tensorflow as tf
 
     plain = tf.custom_gradient
@@ -84,14 +88,13 @@ def listen_to_tensorflow() -> None:
     def custom_gradient(f: Any = None) -> Any:
         if f is None:
             return custom_gradient
-        made = plain(f)
 
-        @functools.wraps(made)
-        def call(*args: Any, **kwargs: Any) -> Any:
+        @functools.wraps(f)
+        def body(*args: Any, **kwargs: Any) -> Any:
             note(f)
-            return made(*args, **kwargs)
+            return f(*args, **kwargs)
 
-        return call
+        return plain(body)
 
     for module in (tf, tf.compat.v2, tf.compat.v1):
         module.custom_gradient = custom_gradient

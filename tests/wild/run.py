@@ -100,21 +100,24 @@ def run(program: pathlib.Path, keep: pathlib.Path) -> Outcome:
         with (keep / f"{package}.{what}.log").open("w") as log:
             try:
                 code = subprocess.run(
-                    command, cwd=HERE, env=environment, stdout=log, stderr=subprocess.STDOUT, timeout=900
+                    command, cwd=HERE, env=environment, stdout=log, stderr=subprocess.STDOUT, timeout=3600
                 ).returncode
             except subprocess.TimeoutExpired:
                 outcome.problems.append(f"the {what} did not end")
                 return outcome
         if code not in ((0,) if what == "program" else (0, 1, 2)):
             outcome.problems.append(f"the {what} ended with {code}")
-    if truth.exists():
-        outcome.called = {place_of(c): c["name"] for c in json.loads(truth.read_text())}
     if report.exists():
         document = json.loads(report.read_text())
         outcome.rows = document["rules"]
         outcome.problems += document["problems"]
     else:
         outcome.problems.append("there is no report")
+    if truth.exists():
+        named = {row["name"]: place_of(row) for row in outcome.rows}
+        for call in json.loads(truth.read_text()):
+            name = call["name"]
+            outcome.called[place_of(call) if call["path"] else named.get(name, name)] = name
     for row in outcome.rows:
         place = place_of(row)
         verdicts = (verdict_of(row), outcome.seen.get(place, "right"))
@@ -129,9 +132,8 @@ def faults(outcome: Outcome, real: dict[str, Any]) -> list[str]:
         found.append(f"{outcome.package}: {outcome.called[place]} was called and not seen ({place})")
     for place in outcome.seen.keys() - outcome.called.keys():
         found.append(f"{outcome.package}: seen and not called: {place}")
-    known = {name.partition(":")[2] for name in real if name.startswith(f"{outcome.package}:")}
     for row in outcome.rows:
-        if verdict_of(row) == "wrong" and row["name"] not in known:
+        if verdict_of(row) == "wrong" and row["qualified"] not in real:
             causes = ", ".join(sorted({f["cause"] or f["probe"] for f in row["findings"]}))
             found.append(f"{outcome.package}: {row['name']} is called wrong ({causes})")
     return found
@@ -157,10 +159,9 @@ def write(outcomes: list[Outcome], real: dict[str, Any]) -> None:
     table += [rows[package] for package in sorted(programs, key=order)]
     listed = []
     for name, said in real.items():
-        package, _, rule = name.partition(":")
         which = ("first", "second")[said["order"] - 1]
         shown = f"`tests/wild/real/{said['reproduction']}`"
-        listed.append(f"- `{rule}` of {package}, {which} order: {said['says']}. {shown}")
+        listed.append(f"- `{name}`, {which} order: {said['says']}. {shown}")
     words = ["", "Wrong in the versions above, by our judgement:", "", *listed]
     PAGE.write_text(head + begin + "\n".join([*table, *words]) + "\n" + end + tail)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import secrets
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,6 +13,7 @@ from pullback.checker.budget import Budget, Spent
 from pullback.checker.capabilities import capabilities
 from pullback.checker.explain import explained
 from pullback.checker.finding import Finding, Report, Verdict
+from pullback.checker.pictures import pictures as drawn
 from pullback.checker.probe import Probe
 from pullback.checker.probe import probes as discovered
 from pullback.checker.settings import Settings
@@ -37,6 +38,7 @@ def check(
     export: bool = True,
     domain: Any = None,
     budget: float = Settings.budget,
+    pictures: bool = False,
     **kwargs: Any,
 ) -> Report:
     """Check the gradient of any differentiable callable at example arguments.
@@ -60,6 +62,7 @@ def check(
             inputs that tells whether they are inside. Nothing outside is asked of it.
         budget: The CPU seconds that it may take. What is not asked by then is said; a body that never
             returns at a point of the checker's own is left, and what was proven at the given one stays.
+        pictures: Whether to measure what a notebook draws of the report, too.
 
     Example:
         >>> import pullback as pb, tensorflow as tf
@@ -104,6 +107,7 @@ def check(
         xla=xla,
         export=export,
         budget=budget,
+        pictures=pictures,
     )
     subject = subject_of(host, f, args, kwargs)
     if domain is not None:
@@ -171,7 +175,14 @@ def check_subject(
     table = {}
     with contextlib.suppress(Spent), budget.watching():
         table = capabilities(shipped, findings, settings if not left else replace(settings, probes=()))
-    return reported(given, findings, table, settings)
+    report = reported(given, findings, table, settings)
+    seen: list[Mapping[str, Any]] = []
+    if settings.pictures:
+        with contextlib.suppress(Spent), budget.watching():
+            for picture in drawn(subject, shipped, findings, settings):
+                seen.append(picture)
+    code, docstring = given.text()
+    return replace(report, code=code, docstring=docstring, pictures=tuple(seen))
 
 
 def unfinished(findings: list[Finding], probe: str, settings: Settings) -> Finding:

@@ -77,10 +77,6 @@ def with_cause(subject: Subject, finding: Finding, settings: Settings) -> Findin
     """Search the cause of one failure, and write the code that shows it."""
     here = subject.at(finding.inputs or subject.inputs)
     small = shrunk(here, settings) if finding.probe == "derivative" and finding.cause is None else here
-    if finding.cause == "upstream-nonlinear":  # of the identity it may be meant
-        meant, _ = cause_of(here, here, finding, settings)
-        if meant is not None and meant.slug == "surrogate":
-            finding = replace(finding, cause=meant.slug, sentence=meant.sentence, edit=meant.edit)
     if finding.cause is None:
         match, whole = cause_of(small, here, finding, settings)
         if finding.resized and (match is None or match.slug == "constant-factor"):

@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from pullback.errors import WrongGradientError
 from pullback.report.block import verdict, written
+from pullback.report.entry import Entry
 from pullback.report.printable import printable
 from pullback.view.subject import Arrays
 
@@ -42,6 +43,8 @@ class Finding:
     mended: bool = False  # the host put a wrong shape right in silence
     resized: bool = False  # seen at other lengths than the given ones
     last: bool = False  # nothing that is measured after it would mean anything
+    smallest: str = ""  # the smallest inputs that show it, as the code to paste makes them
+    patch: str = ""  # the edit as a unified diff, where one is known
     # Kept for the search of the cause and for shrinking; not part of the serialised form.
     inputs: Arrays | None = field(default=None, repr=False, compare=False)
     cotangents: Arrays | None = field(default=None, repr=False, compare=False)
@@ -67,6 +70,8 @@ class Finding:
             "mended",
             "resized",
             "last",
+            "smallest",
+            "patch",
         )
         return {name: getattr(self, name) for name in names}
 
@@ -86,12 +91,25 @@ class Report:
     source: str = ""
     forwards: int = 0
     pullbacks: int = 0
+    code: str = ""  # what the user wrote
+    docstring: str = ""
+    # What there is to see, as plain data: `checker/picture.py`.
+    pictures: tuple[Mapping[str, Any], ...] = field(default=(), repr=False, compare=False)
 
     def __str__(self) -> str:
         return written(self)
 
     def __repr__(self) -> str:
         return printable(f"<Report of {self.name}: {verdict(self)}>")
+
+    def _repr_html_(self) -> str | None:
+        """Show the report in a notebook; without Jinja2 it stays text."""
+        from pullback.report.html import NoTemplatesError, fragment
+
+        try:
+            return fragment([Entry(self)])
+        except NoTemplatesError:
+            return None
 
     @property
     def causes(self) -> list[str]:
@@ -140,4 +158,7 @@ class Report:
             "forwards": self.forwards,
             "pullbacks": self.pullbacks,
             "findings": [f.to_dict() for f in self.findings],
+            "code": self.code,
+            "docstring": self.docstring,
+            "pictures": [dict(picture) for picture in self.pictures],
         }

@@ -106,6 +106,9 @@ def _structured(rng: np.random.Generator, x: Array, kind: str) -> Any:
     """Draw another value that keeps the promise of the example."""
     if kind == "mask":
         return rng.permutation(x, axis=-1) if x.ndim else x
+    if kind == "symmetric mask":
+        order = rng.permutation(x.shape[-1])
+        return x[..., order, :][..., order]
     if kind == "simplex":
         e = np.exp(rng.normal(size=x.shape))
         return e / e.sum(-1, keepdims=True)
@@ -117,8 +120,6 @@ def _structured(rng: np.random.Generator, x: Array, kind: str) -> Any:
         a = a + 1j * rng.normal(size=x.shape)
     if kind == "triangular":
         return np.where(x == 0, 0, a) + np.where(np.eye(x.shape[-1], dtype=bool), 2.0, 0.0)
-    if kind == "symmetric":
-        return (a + np.conj(np.swapaxes(a, -1, -2))) / 2
     if kind == "positive definite":
         return a @ np.conj(np.swapaxes(a, -1, -2)) + 0.5 * np.eye(x.shape[-1])
     return x
@@ -136,18 +137,27 @@ def _draw(rng: np.random.Generator, x: Array, label: str, *, alone: bool) -> Any
     if kind == "fixed":
         return x
     # A mask alone masks nothing, and symmetry may be an accident of the example: look beyond them.
-    if (kind == "mask" and alone) or (kind == "symmetric" and label in UNSYMMETRIC):
-        kind = "free"
-    if kind != "free":
+    if alone:
+        kind = {"mask": "free", "symmetric mask": "symmetric"}.get(kind, kind)
+    if kind not in ("free", "symmetric"):
         return _structured(rng, work, kind).astype(x.dtype)
+    drawn = _free(rng, work, label)
+    if kind == "symmetric" and label not in UNSYMMETRIC:
+        upper = np.triu(drawn, 1)  # mirrored, so that zeros, ties and whole numbers stay
+        drawn = upper + np.conj(np.swapaxes(upper, -1, -2)) + drawn.real * np.eye(x.shape[-1])
+    with np.errstate(over="ignore"):
+        return drawn.astype(x.dtype)
+
+
+def _free(rng: np.random.Generator, work: Array, label: str) -> Any:
+    """Draw anything that the label says."""
     rms = float(np.sqrt(np.mean(np.abs(work) ** 2)))
     r = rms if rms > 0 else 1.0
     draw = DRAWS[label][0]
-    if is_complex(x.dtype):
+    if is_complex(work.dtype):
         imaginary = draw(rng, work.imag, r)
-        return (draw(rng, work.real, r) + 1j * imaginary).astype(x.dtype)
-    with np.errstate(over="ignore"):
-        return draw(rng, work, r).astype(x.dtype)
+        return draw(rng, work.real, r) + 1j * imaginary
+    return draw(rng, work, r)
 
 
 def _indices(rng: np.random.Generator, x: Array, label: str) -> Any:

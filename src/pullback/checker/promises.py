@@ -22,20 +22,39 @@ def promise(x: Array) -> str:
     """Name the structure that an example obviously has."""
     if x.size == 0 or not np.isfinite(x).all():
         return "fixed"
-    if np.isin(x, (0, 1)).all() and (x == 0).any() and (x == 1).any():
-        return "mask"
-    if x.ndim >= 2 and x.shape[-1] == x.shape[-2] and x.shape[-1] > 1:
-        if np.allclose(x, np.conj(np.swapaxes(x, -1, -2)), rtol=1e-6, atol=1e-9):
-            eigenvalues = np.linalg.eigvalsh(x)
-            return "positive definite" if eigenvalues.min() > 0 else "symmetric"
-        if np.array_equal(x, np.tril(x)) or np.array_equal(x, np.triu(x)):
-            return "triangular"
-    if x.ndim >= 1 and x.shape[-1] > 1 and not is_complex(x.dtype):
-        if (x >= 0).all() and np.allclose(x.sum(-1), 1, rtol=1e-5):
-            return "simplex"
-        if np.allclose(np.square(x).sum(-1), 1, rtol=1e-5):
-            return "unit length"
-    return "free"
+    return next((kind for kind, test in _STRUCTURES.items() if test(x)), "free")
+
+
+def _square(x: Array) -> bool:
+    return x.ndim >= 2 and bool(x.shape[-1] == x.shape[-2] > 1)
+
+
+def _mask(x: Array) -> bool:
+    return bool(np.isin(x, (0, 1)).all() and (x == 0).any() and (x == 1).any())
+
+
+def _symmetric(x: Array) -> bool:
+    return _square(x) and np.allclose(x, np.conj(np.swapaxes(x, -1, -2)), rtol=1e-6, atol=1e-9)
+
+
+def _triangular(x: Array) -> bool:
+    lower = _square(x) and np.array_equal(x, np.tril(x))
+    return bool(lower or (_square(x) and np.array_equal(x, np.triu(x))))
+
+
+def _rows(x: Array) -> bool:
+    return x.ndim >= 1 and x.shape[-1] > 1 and not is_complex(x.dtype)
+
+
+_STRUCTURES: dict[str, Test] = {
+    "positive definite": lambda x: _symmetric(x) and bool(np.linalg.eigvalsh(x).min() > 0),
+    "symmetric mask": lambda x: _mask(x) and _symmetric(x),
+    "mask": _mask,
+    "symmetric": _symmetric,
+    "triangular": _triangular,
+    "simplex": lambda x: _rows(x) and bool((x >= 0).all()) and np.allclose(x.sum(-1), 1, rtol=1e-5),
+    "unit length": lambda x: _rows(x) and np.allclose(np.square(x).sum(-1), 1, rtol=1e-5),
+}
 
 
 def structure(x: Array) -> str:
@@ -45,7 +64,7 @@ def structure(x: Array) -> str:
 
 # What a rule that comes with a body need not rest on: where the plain gradient of the body is right and the
 # claimed one is not, the rule fails at what its function takes.
-WEAK = frozenset({"sign", "distinct", "whole", "sorted", "structure"})
+WEAK = frozenset({"sign", "distinct", "whole", "sorted", "mask"})
 
 
 def broken(
@@ -71,7 +90,11 @@ def promises(given: Arrays, names: Sequence[str], *, zero: bool = True) -> Itera
     real = [k for k in floats if not is_complex(given[k].dtype) and np.isfinite(wide[k]).all()]
     for k in floats:
         shape = promise(wide[k])
-        if shape not in ("free", "fixed"):
+        if "mask" in shape:
+            yield "mask", f"`{names[k]}` is a mask", _shaped(k, "mask")
+        if "symmetric" in shape:
+            yield "structure", f"`{names[k]}` is symmetric", _shaped(k, "symmetric")
+        elif "mask" not in shape and shape not in ("free", "fixed"):
             yield "structure", f"`{names[k]}` is of the kind: {shape}", _shaped(k, shape)
     for k in real:
         for kind, said, test in _TESTS if zero else (*_STRICT, *_TESTS):
@@ -93,7 +116,7 @@ def _one(k: int, test: Test) -> Kept:
 
 
 def _shaped(k: int, kind: str) -> Kept:
-    return lambda inputs: structure(inputs[k]) == kind
+    return lambda inputs: _STRUCTURES[kind](inputs[k].astype(double(inputs[k].dtype)))
 
 
 def _two(a: int, b: int) -> Kept:

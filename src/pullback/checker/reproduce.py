@@ -47,6 +47,7 @@ class Entry:
 def reproduced(here: Subject, small: Subject, finding: Finding, settings: Settings) -> Finding:
     """Write the code of a finding, and give the finding the numbers that the code prints."""
     best: tuple[str, Entry] | None = None
+    smallest = ""
     if finding.probe in SHOWING and not any(is_guest(x.dtype) for x in here.inputs):
         for inputs, cotangents in candidates(here, small, finding):
             entry = shown_entry(here, inputs, cotangents, finding, settings)
@@ -54,20 +55,28 @@ def reproduced(here: Subject, small: Subject, finding: Finding, settings: Settin
                 continue
             text = code(here, inputs, cotangents, entry, seed=settings.seed, second=_second(finding))
             if best is None or numbers(text) < numbers(best[0]):
-                best = text, entry
+                best, smallest = (text, entry), named(here, inputs)
             if numbers(text) <= NUMBERS:
                 break
     if best is not None:
         text, entry = best
-        return replace(finding, reproducer=text, measured=entry.measured, claimed=entry.claimed)
+        return replace(
+            finding, reproducer=text, measured=entry.measured, claimed=entry.claimed, smallest=smallest
+        )
     given = finding.cotangents if small is here else None
     if sum(a.size for a in (*small.inputs, *(given or ()))) > LONGEST:
         return finding  # nobody would paste that
     texts = None if given is None else [literal(c) for c in given]
-    text = code(small, [literal(x) for x in small.inputs], texts, None, seed=settings.seed)
+    written = [literal(x) for x in small.inputs]
+    text = code(small, written, texts, None, seed=settings.seed)
     if finding.measured is not None:
         text += f"\n# measured {finding.measured:.9g}, claimed {finding.claimed:.9g} along a direction"
-    return replace(finding, reproducer=text)
+    return replace(finding, reproducer=text, smallest=named(small, written))
+
+
+def named(subject: Subject, inputs: list[Written]) -> str:
+    """Write the inputs, a line each."""
+    return "\n".join(f"{name} = {w.text}" for name, w in zip(subject.names, inputs))
 
 
 def candidates(

@@ -135,9 +135,7 @@ def _of_flat(evidence: Evidence, place: int, points: list[Array]) -> Surrogate |
     if np.mean(flat) < FLAT or flat[0] < 0.5:
         return _of_clip(evidence, place, points)
     broken = nonlinear(problem, evidence.settings.rng(82))
-    if broken is not None and not (
-        broken[0] == "upstream-nonlinear" and _is_clipped(evidence, place, points)
-    ):
+    if broken is not None and (broken.at_zero or not _is_clipped(evidence, place, points)):
         return None
     if not _goes_along(evidence, place):
         return None

@@ -1,7 +1,7 @@
 """Rules in Keras models: what happens when a rule is called on a `KerasTensor`.
 
-A KerasTensor is a place in a model, not a value. The call becomes a layer that calls the rule when the model
-runs, and that a `.keras` file stores by the name of the function.
+A KerasTensor stands for a value that a model will have. The call becomes a layer that calls the rule when the
+model runs, and that a `.keras` file stores by the name of the function.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from typing import Any
 import keras
 
 from pullback import tree
-from pullback.hosts.keras import is_layer, is_symbol
+from pullback.hosts.keras import is_layer
+from pullback.plan import Plan
 
 
 @keras.saving.register_keras_serializable(package="pullback")
@@ -55,16 +56,11 @@ def _fill(template: Any, tensors: Sequence[Any]) -> Any:
     return template
 
 
-def place(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Put a rule into the model that is being built."""
-    leaves, structure = tree.flatten([list(args), kwargs])
-    tensors: list[Any] = []
-    for i, leaf in enumerate(leaves):
-        if is_symbol(type(leaf)):
-            leaves[i] = {"tensor": len(tensors)}
-            tensors.append(leaf)
-    positional, keywords = tree.unflatten(structure, leaves)
+def into_model(function: Callable[..., Any], plan: Plan, symbols: Sequence[Any]) -> Any:
+    """Put a call into the model that is being built."""
+    args, kwargs = plan.arguments(symbols)
     for part in getattr(function, "parts", ()):
         if is_layer(part) and not part.built:
             part(*args, **kwargs)  # makes its weights; the result is not used
-    return RuleLayer(function, positional, keywords)(*tensors)
+    template = plan.arguments([{"tensor": i} for i in range(plan.count)])
+    return RuleLayer(function, *template)(*symbols)

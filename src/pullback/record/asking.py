@@ -1,12 +1,16 @@
 """What a program asked of a call: of which arguments a gradient, and which tensors are one and the same.
 
-A parameter that is passed beside the module that holds it is one tensor: what moves the one moves the other.
+A parameter that is passed beside the module or the function that holds it is one tensor: what moves the one
+moves the other.
 A sparse tensor is asked by the numbers that it holds; where it has zeros, there is nothing to move.
 """
 
 from __future__ import annotations
 
+import functools
+import weakref
 from collections.abc import Callable, Sequence
+from types import FunctionType, MethodType
 from typing import Any
 
 from pullback import tree
@@ -14,12 +18,22 @@ from pullback.record.framework import Framework
 from pullback.record.sample import Sample
 from pullback.view.arguments import Asked
 
+FUNCTIONS = (FunctionType, MethodType, functools.partial)
+
 
 def ties(leaves: Sequence[Any], structure: tree.Tree | None) -> dict[int, int]:
     """Find the leaves inside a module that are arguments of the call themselves."""
     direct = {id(leaves[index]): index for index in _direct(structure).values()}
     inside = [i for i, within in enumerate(_within(structure)) if within]
     return {i: direct[id(leaves[i])] for i in inside if id(leaves[i]) in direct}
+
+
+def held(leaves: Sequence[Any], structure: tree.Tree | None, owner: Framework | None) -> dict[int, Any]:
+    """Remember the tensors of a call that has a function among its arguments: that may hold them, too."""
+    direct = _direct(structure).values()
+    if owner is None or not any(isinstance(leaves[i], FUNCTIONS) for i in direct):
+        return {}
+    return {i: weakref.ref(leaves[i]) for i in direct if owner.owns(leaves[i])}
 
 
 def _direct(structure: tree.Tree | None) -> dict[int, int]:
@@ -56,14 +70,16 @@ def call_of(
 
     def built(values: list[Any]) -> list[Any]:
         now = [packs[place](value) if place in packs else value for place, value in enumerate(values)]
-        if not sample.tied:
-            return now
         moved = list(leaves)
         for place, index in direct.items():
             moved[index] = now[place]
         for inside, other in sample.tied.items():
             moved[inside] = moved[other]
+        others = [(was, moved[i]) for i, known in sample.held.items() if (was := known()) is not None]
+        for index in direct.values():
+            if framework is not None and others and isinstance(moved[index], FUNCTIONS):
+                moved[index] = framework.instead(moved[index], others)
         return list(tree.unflatten(sample.structure, moved)[0])
 
     still = tuple(leaves[index] for index in sample.still)
-    return args, kwargs, Asked(still, built if packs or sample.tied else None)
+    return args, kwargs, Asked(still, built if packs or sample.tied or sample.held else None)

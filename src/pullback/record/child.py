@@ -126,6 +126,11 @@ class Child:
         """Say what the recorder saw and could not keep."""
         for error in {f"{type(e).__name__}: {e}": e for e in recorder.errors}:
             self.events.send("problem", text=f"a rule of {self.name} could not be recorded: {error}")
+        for rule in recorder.rules.values():
+            if count := rule.unchecked:
+                where = f"{rule.name} ({os.path.relpath(rule.path)}:{rule.line})" if rule.path else rule.name
+                said = "signature was" if count == 1 else "signatures were"
+                self.events.send("note", text=f"{where}: {count} further {said} not checked")
         for (path, line, name), keys in recorder.more.items():
             where = f"{name} ({os.path.relpath(path)}:{line})"
             self.events.send("note", text=f"{where}: {len(keys)} more made by the same factory, not checked")

@@ -17,7 +17,8 @@ import os
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
-from pullback.report.entry import Entry, to_plain
+from pullback.report.entry import Entry
+from pullback.report.plain import to_plain
 
 _encoded = json.JSONEncoder(allow_nan=False).encode
 _open, _write, _fstat, _mkdir = os.open, os.write, os.fstat, os.mkdir

@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from pullback.checker.finding import Finding, Report
-from pullback.report.entry import Entry, Run, from_plain
+from pullback.report.entry import Entry, Run
+from pullback.report.plain import from_plain
 
 Place = tuple[Any, ...]
 

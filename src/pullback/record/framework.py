@@ -69,6 +69,10 @@ class Framework(ABC):
         """Give the dense tensor of numbers in a leaf that holds them sparsely, and what packs others so."""
         return None
 
+    def instead(self, function: Callable[..., Any], others: Sequence[tuple[Any, Any]]) -> Callable[..., Any]:
+        """Give a function that finds other tensors in the places of some that it holds."""
+        return function
+
     def operation(self, kind: str, names: Sequence[str]) -> Callable[..., Any] | None:
         """Find the function that runs an operation of a kind, as the framework names it."""
         return None

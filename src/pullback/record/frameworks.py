@@ -15,7 +15,7 @@ import numpy as np
 
 from pullback import hosts, tree
 from pullback.hosts.keras import is_weight
-from pullback.record.asking import ties
+from pullback.record.asking import held, ties
 from pullback.record.framework import Framework
 from pullback.record.sample import Placeholder, Sample, Spec, described
 from pullback.view.definition import inner
@@ -81,7 +81,8 @@ def sample(given: Given, framework: str = "", *, copy: Callable[[Any], Any] = fr
     owner, device = of(leaves)
     still = FRAMEWORKS[owner].still(leaves) if owner else frozenset()
     tied = ties(leaves, structure)
-    return Sample([copy(leaf) for leaf in leaves], structure, owner or framework, device, still, tied)
+    kept = held(leaves, structure, FRAMEWORKS.get(owner))
+    return Sample([copy(leaf) for leaf in leaves], structure, owner or framework, device, still, tied, kept)
 
 
 def naming(function: Any) -> str:

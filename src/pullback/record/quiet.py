@@ -26,11 +26,16 @@ _dup, _dup2, _close, _write = os.dup, os.dup2, os.close, os.write
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
     """Hold back what is logged in a block, and what a rule writes at every one of its calls but the first."""
-    for name in LOGGERS:
-        if name.partition(".")[0] in sys.modules:
-            logging.getLogger(name).setLevel(logging.CRITICAL)
-    with held(1), held(2):
-        yield
+    loggers = [logging.getLogger(name) for name in LOGGERS if name.partition(".")[0] in sys.modules]
+    levels = [logger.level for logger in loggers]
+    try:
+        for logger in loggers:
+            logger.setLevel(logging.CRITICAL)
+        with held(1), held(2):
+            yield
+    finally:
+        for logger, level in zip(loggers, levels):
+            logger.setLevel(level)
 
 
 @contextlib.contextmanager

@@ -129,7 +129,10 @@ class Recorder:
         self.seen += 1
         try:
             # Values are copied for the few calls that are kept, not for every one.
-            if rule.wants(frameworks.sample(given(), rule.framework, copy=self.spec), self.limit):
+            hollow = frameworks.sample(given(), rule.framework, copy=self.spec)
+            if not rule.wants(hollow, self.limit):
+                rule.passed(hollow)
+            else:
                 sample = frameworks.sample(given(), rule.framework, copy=self.freeze)
                 sample.function = known.kept()[0]
                 if rule.keep(sample, self.limit) and self.folder is not None:

@@ -19,6 +19,7 @@ from pullback.rule import Intent
 from pullback.view.declared import said_of
 from pullback.view.definition import Definition
 
+MOST = 1000  # kinds of calls that are counted
 Place: TypeAlias = "tuple[str, int, str, str]"  # file, line, name, key
 
 
@@ -44,7 +45,8 @@ class Sample:
     """Hold the arguments of one call, and the framework and device that its tensors belong to.
 
     `still` are the places of leaves that the program asked no gradient of; `tied` says which leaf is the very
-    tensor that another place holds. `function` is the closure that saw these values, in this process.
+    tensor that another place holds; `held` are tensors that a callable among the arguments may hold, too, by
+    place. `function` is the closure that saw these values. Both are of this process.
     """
 
     leaves: list[Any]
@@ -53,6 +55,7 @@ class Sample:
     device: str = ""
     still: frozenset[int] = frozenset()
     tied: dict[int, int] = field(default_factory=dict)
+    held: dict[int, Callable[[], Any]] = field(default_factory=dict)
     function: Callable[..., Any] | None = None
 
     @property
@@ -105,6 +108,7 @@ class Recorded:
     key: str = ""  # the same in every process
     facts: Mapping[str, str] = field(default_factory=dict)
     lost: dict[str, int] = field(default_factory=dict)  # calls that could not be recorded, by reason
+    further: set[Any] = field(default_factory=set)  # kinds of calls that were seen and not kept
     shown: str = ""  # its name, made distinct
     qualified: str = ""  # its name as an import spells it
 
@@ -135,6 +139,16 @@ class Recorded:
         known = self.samples.get(signature(hollow))
         return known is None or not known.has_values
 
+    def passed(self, hollow: Sample) -> None:
+        """Count the kind of a call that is not kept, where no kept one is of that kind."""
+        if len(self.further) < MOST and signature(hollow) not in self.samples:
+            self.further.add(signature(hollow, kind=True))
+
+    @property
+    def unchecked(self) -> int:
+        """Count the kinds of calls of which none was kept."""
+        return len(self.further - {signature(s, kind=True) for s in self.samples.values()})
+
     def keep(self, sample: Sample, limit: int) -> bool:
         """Keep a call if it differs from those kept; one with values replaces one without."""
         key = signature(sample)
@@ -145,16 +159,20 @@ class Recorded:
             hollow = [k for k, s in self.samples.items() if not s.has_values]
             if not hollow:
                 return False
-            del self.samples[hollow[0]]
+            self.further.add(signature(self.samples.pop(hollow[0]), kind=True))
         elif known is not None and (known.has_values or not sample.has_values):
             return False
         self.samples[key] = sample
         return True
 
 
-def signature(sample: Sample) -> Any:
-    """Say what makes two calls different: framework, structure, shapes, dtypes and statics."""
-    return (sample.framework, _shape_of(sample.structure), tuple(map(_key, sample.leaves)), sample.still)
+def signature(sample: Sample, *, kind: bool = False) -> Any:
+    """Say what makes two calls different: framework, structure, shapes, dtypes and statics.
+
+    Of one `kind` are calls that differ in nothing but objects, which a program may make anew each time.
+    """
+    keys = [_key(leaf, kind=kind) for leaf in sample.leaves]
+    return (sample.framework, _shape_of(sample.structure), tuple(keys), sample.still)
 
 
 def _shape_of(structure: tree.Tree | None) -> Any:
@@ -164,7 +182,7 @@ def _shape_of(structure: tree.Tree | None) -> Any:
     return (type(structure.template), keys, tuple(map(_shape_of, structure.children)))
 
 
-def _key(leaf: Any) -> Any:
+def _key(leaf: Any, *, kind: bool = False) -> Any:
     if isinstance(leaf, np.ndarray):
         return ("tensor", leaf.shape, leaf.dtype.name)
     if isinstance(leaf, Spec):
@@ -173,4 +191,4 @@ def _key(leaf: Any) -> Any:
         return (type(leaf), leaf)
     if isinstance(leaf, tuple):  # one that is no structure, such as a torch.Size
         return (type(leaf), *map(_key, leaf))
-    return (type(leaf), id(leaf))
+    return (type(leaf), 0 if kind else id(leaf))

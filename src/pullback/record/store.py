@@ -21,7 +21,7 @@ def write(folder: str, number: int, rule: Recorded, sample: Sample) -> None:
     """Write one sample."""
     size = sum(leaf.nbytes for leaf in sample.leaves if isinstance(leaf, np.ndarray))
     try:
-        alone = replace(sample, function=None)  # a function is built again from its source
+        alone = replace(sample, function=None, held={})  # a function is built again from its source
         data = pickle.dumps((rule.place, alone if size <= MOST_BYTES else None))
     except Exception:  # a static may be anything
         data = pickle.dumps((rule.place, None))

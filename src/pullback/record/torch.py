@@ -8,8 +8,6 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from pullback.record.framework import Framework
 from pullback.record.sample import Spec
 from pullback.view.native import Listen, Listener
@@ -55,8 +53,10 @@ class Torch(Framework):
             plain = value.detach()
             if plain.layout != torch.strided or plain.is_quantized or plain.is_nested:
                 return plain.clone()
-            array = leaves.viewed(plain.resolve_conj().resolve_neg().to("cpu"))
-            return plain.clone() if array is None else array
+            # A view by NumPy would settle the size of the memory, which the program may change.
+            own = plain.resolve_conj().resolve_neg().to("cpu", copy=True)
+            array = leaves.viewed(own)
+            return own if array is None else array
 
     def still(self, leaves: Sequence[Any]) -> frozenset[int]:
         tensors = {i: leaf for i, leaf in enumerate(leaves) if self.owns(leaf)}
@@ -70,6 +70,18 @@ class Torch(Framework):
         if not leaves.is_sparse(leaf):
             return None
         return leaves.values_of(leaf.detach()), functools.partial(leaves.filled, leaf)
+
+    def instead(self, function: Callable[..., Any], others: Sequence[tuple[Any, Any]]) -> Callable[..., Any]:
+        from pullback.hosts.torch.closure_convert import Instead
+
+        was, now = zip(*others)
+
+        @functools.wraps(function)
+        def run(*args: Any, **kwargs: Any) -> Any:
+            with Instead(was, now):
+                return function(*args, **kwargs)
+
+        return run
 
     def operation(self, kind: str, names: Sequence[str]) -> Callable[..., Any] | None:
         import torch
@@ -86,7 +98,7 @@ class Torch(Framework):
 
         from pullback.view.torch import leaves
 
-        return leaves.tensor_of(np.array(array)).to(device or torch.get_default_device())
+        return leaves.tensor_of(array).to(device or torch.get_default_device(), copy=True)
 
 
 def _skipped(module: Any) -> contextlib.AbstractContextManager[None]:

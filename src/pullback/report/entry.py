@@ -1,22 +1,20 @@
 """One line of a run: a report, and where in the user's program it comes from; and the run that holds them.
 
-Both travel between processes and into files as plain data, so a number that JSON cannot write becomes a word.
+Both are read by every form of a report. Nothing of the checker's is imported: a report shows itself, too.
 """
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from pullback.checker.finding import Finding, Report
 from pullback.report.block import unfinished
-from pullback.report.printable import cleaned
 
-SCHEMA = 1
-NUMBERS = ("measured", "claimed", "resolution")
+if TYPE_CHECKING:
+    from pullback.checker.finding import Report
+
 NOT_RUN, NOT_RECORDED = "not run", "not recorded"  # why nothing could be said of a call
 
 
@@ -110,39 +108,3 @@ def relative(path: str) -> str:
     except ValueError:  # another drive
         return path
     return path if short.startswith("..") else short
-
-
-def to_plain(entry: Entry) -> dict[str, Any]:
-    """Give an entry as plain data."""
-    report = entry.report.to_dict()
-    report.pop("schema")
-    report["resolution"] = _written(report["resolution"])
-    for finding in report["findings"]:
-        finding.update({name: _written(finding[name]) for name in NUMBERS})
-    return {
-        "target": entry.target, "path": entry.path, "line": entry.line, "signature": entry.signature,
-        "calls": entry.calls, "qualified": entry.qualified, "excused": entry.excused, **report,
-    }  # fmt: skip
-
-
-def from_plain(data: dict[str, Any]) -> Entry:
-    """Read an entry back; what a program may have put into its texts is escaped."""
-    data = cleaned(data)
-    findings = tuple(Finding(**{**f, **{name: _read(f[name]) for name in NUMBERS}}) for f in data["findings"])
-    report = Report(
-        name=data["name"], verdict=data["verdict"], findings=findings, resolution=_read(data["resolution"]),
-        oracle=data["oracle"], capabilities=data["capabilities"], seed=data["seed"], intent=data["intent"],
-        source=data["source"], forwards=data["forwards"], pullbacks=data["pullbacks"],
-    )  # fmt: skip
-    places = (data[name] for name in ("target", "path", "line", "signature", "calls", "qualified", "excused"))
-    return Entry(report, *places)
-
-
-def _written(number: float | None) -> float | str | None:
-    if number is None or math.isfinite(number):
-        return None if number is None else float(number)
-    return str(float(number))
-
-
-def _read(number: float | str | None) -> float | None:
-    return None if number is None else float(number)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from pullback.report.entry import SCHEMA, Run, to_plain
+from pullback.report.entry import Run
+from pullback.report.plain import SCHEMA, to_plain
 
 
 def document(run: Run, *, strict: bool = False) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 # Fields of a report that may have several lines; a name or a path has one.
-LONG = ("sentence", "edit", "where", "reproducer")
+LONG = ("sentence", "edit", "where", "reproducer", "smallest", "patch", "code", "docstring")
 
 
 def printable(text: str, *, lines: bool = False) -> str:

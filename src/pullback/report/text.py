@@ -8,6 +8,7 @@ from pullback.report.block import block, cells, declared, looks_meant, reason, u
 from pullback.report.entry import Entry, Run, not_checked, worst
 from pullback.report.printable import printable
 
+WORDS = ("right", "as declared", "wrong", "surrogate", "undecided", "not checked", "known", "skipped")
 LONGEST = 60  # letters of a reason in the table; the block has all of it
 
 
@@ -30,24 +31,35 @@ def _short(text: str) -> str:
 def summary(run: Run) -> str:
     """Count the rules by verdict, in one sentence."""
     groups = run.rules()
-    entries = [worst(group) for group in groups]
-    counted = [(entry.report, group) for entry, group in zip(entries, groups) if not entry.excused]
-    reports = [report for report, _ in counted]
-    left = sum(r.verdict == "undecided" and bool(not_checked(g)) for r, g in counted)
-    meant = sum(map(looks_meant, reports))
-    counts = {
-        "right": sum(r.verdict == "right" and not declared(r) for r in reports),
-        "as declared": sum(r.verdict == "right" and declared(r) for r in reports),
-        "wrong": sum(r.verdict == "wrong" for r in reports) - meant,
-        "looks like a surrogate: declare it" if meant == 1 else "look like surrogates: declare them": meant,
-        "undecided": sum(r.verdict == "undecided" for r in reports) - left,
-        "not checked": left,
-        "known": sum(entry.excused == "known" for entry in entries),
-        "skipped": sum(entry.excused == "skipped" for entry in entries),
-    }
-    said = ", ".join(f"{n} {name}" for name, n in counts.items() if n)
-    rules = "1 rule" if len(entries) == 1 else f"{len(entries)} rules"
+    said = ", ".join(f"{n} {label}" for _, label, n in counts(groups))
+    rules = "1 rule" if len(groups) == 1 else f"{len(groups)} rules"
     return f"{rules}: {said or 'nothing checked'}; seed {run.seed}"
+
+
+def counts(groups: Sequence[Sequence[Entry]]) -> list[tuple[str, str, int]]:
+    """Count rules by the word for them: the word, how it is said of so many, and the number."""
+    words = [word(group) for group in groups]
+    found = [(name, words.count(name)) for name in WORDS if name in words]
+    return [(name, _said(name, n), n) for name, n in found]
+
+
+def word(entries: Sequence[Entry]) -> str:
+    """Give the word that a rule is counted by."""
+    entry = worst(entries)
+    report = entry.report
+    if entry.excused:
+        return entry.excused
+    if report.verdict == "undecided" and not_checked(entries):
+        return "not checked"
+    if looks_meant(report):
+        return "surrogate"
+    return "as declared" if report.verdict == "right" and declared(report) else report.verdict
+
+
+def _said(name: str, n: int) -> str:
+    if name != "surrogate":
+        return name
+    return "looks like a surrogate: declare it" if n == 1 else "look like surrogates: declare them"
 
 
 def blocks(run: Run) -> list[tuple[Entry, str]]:

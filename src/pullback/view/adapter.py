@@ -25,11 +25,12 @@ from pullback.hosts.operation import Tensor
 from pullback.rule import Rule, source_of, written
 from pullback.view import rules, switches
 from pullback.view.arguments import EVERYTHING, Arguments, Asked, is_array
-from pullback.view.definition import importing
+from pullback.view.definition import importing, reached
 from pullback.view.export import survives_export
 from pullback.view.framework import Framework, Function, Run, Vjp
 from pullback.view.rules import How
 from pullback.view.subject import Arrays, Cotangents, Forward, Pullback, Subject
+from pullback.view.text import text_of
 
 _COMPLEX = {"float64": "complex128", "float32": "complex64"}  # of entries of a precision
 
@@ -134,6 +135,11 @@ class Adapter(Framework):
     def definition(self) -> Any:
         """Give what the user wrote: where its source, its name and its package are read."""
         return self.natives.written(self.function)
+
+    def parts(self) -> list[Any]:
+        """List what the user wrote of it: the function, and its gradient."""
+        native = () if self.native is None else (self.native.user, *self.native.parts().values())
+        return [*native, *(reached(self.function) if self.rule is not None else ()), self.definition()]
 
     def signature(self) -> inspect.Signature | None:
         """Give the parameters that the arguments are bound to, where they can be told."""
@@ -320,6 +326,7 @@ class Adapter(Framework):
             forward_mode_claimed=rule is not None,
             captured=self.captured(),
             source=rule.source if rule is not None else source_of(self.definition()),
+            text=lambda: text_of(self.parts()),
             words=self.words,
             mends_shapes=self.mends_shapes,
             parameters=tuple(self.written_parameters()),

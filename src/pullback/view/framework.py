@@ -15,6 +15,7 @@ from pullback.view.words import Words
 Function = Callable[..., Any]
 Run = Callable[[Sequence[Any]], list[Tensor]]
 Vjp = Callable[[Sequence[Any], Sequence[Tensor]], Sequence[Any]]
+Pull = Callable[[Sequence[Any], Sequence[Any]], list[Any]]
 
 
 class Framework(ABC):
@@ -50,6 +51,10 @@ class Framework(ABC):
     @abstractmethod
     def vjp(self, run: Run, sources: Sequence[Any], cotangents: Sequence[Tensor]) -> Sequence[Any]:
         """Pull cotangents back to the differentiable sources, None where nothing flows."""
+
+    def as_program(self, pull: Pull) -> Pull:
+        """Give a pullback called by hand as one program, where operations one by one cost more."""
+        return pull
 
     @abstractmethod
     def second(

@@ -83,17 +83,21 @@ def by_hand(adapter: Adapter) -> Pullback | None:
     if adapter.parameters or adapter.asked.built or (adapter.rule is None and native is None):
         return None
 
+    def pull(sources: Sequence[Any], given: Sequence[Any]) -> list[Any]:
+        args, kwargs = adapter.arguments.filled(sources)
+        made, tensors = plan(rule, tuple(args), kwargs)
+        if native is None:
+            laid = _pulled(made, tensors, given)
+        else:
+            laid = _laid(native(args, kwargs, given), made, tensors)
+        found = dict(zip(map(id, tensors), laid))
+        return [found.get(id(x)) if d else None for x, d in zip(sources, adapter.differentiable)]
+
+    pull_at_once = adapter.as_program(pull)
+
     def pullback(inputs: Arrays, cotangents: Arrays) -> Cotangents:
         with adapter.surroundings():
-            sources, given = adapter.sources(inputs), adapter.constants(cotangents)
-            args, kwargs = adapter.arguments.filled(sources)
-            made, tensors = plan(rule, tuple(args), kwargs)
-            if native is None:
-                laid = _pulled(made, tensors, given)
-            else:
-                laid = _laid(native(args, kwargs, given), made, tensors)
-            found = dict(zip(map(id, tensors), laid))
-            parts = [found.get(id(x)) if d else None for x, d in zip(sources, adapter.differentiable)]
+            parts = pull_at_once(adapter.sources(inputs), adapter.constants(cotangents))
             return tuple(None if part is None else adapter.array(part) for part in parts)
 
     return pullback

@@ -90,6 +90,7 @@ class Subject:
     mends_shapes: bool = False  # the host puts a cotangent of a wrong shape right in silence
     captured: tuple[str, ...] = ()
     source: str = ""
+    text: Callable[[], tuple[str, str]] = lambda: ("", "")  # what the user wrote, and its docstring
     origin: str = ""  # the line that imports it, where it can be imported
     words: Words = field(default_factory=Words)
     # The inputs that belong to the callable itself (weights): the last ones, as the host names them.

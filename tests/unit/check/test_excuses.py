@@ -33,6 +33,34 @@ def test_indices_without_repeats_stay_without():
     assert broken((given,), (other,), ["index"])[0] == "distinct"
 
 
+class Quadratic(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, middle, x):
+        ctx.save_for_backward(middle, x)
+        return x.T @ middle @ x
+
+    @staticmethod
+    def backward(ctx, g):
+        middle, x = ctx.saved_tensors
+        return x @ g @ x.T, middle @ x @ (g + g.T)  # right where `middle` is symmetric
+
+
+@pytest.mark.parametrize(
+    ("middle", "verdict"),
+    [
+        ([[0.0, 0.0], [0.0, 0.0]], "right"),
+        ([[1.0, 0.0], [0.0, 1.0]], "right"),
+        ([[0.0, 1.0], [1.0, 0.0]], "right"),
+        ([[1.0, 0.5], [0.5, -2.0]], "right"),
+        ([[1.0, 0.5], [0.0, -2.0]], "wrong"),
+    ],
+)
+def test_a_rule_for_symmetric_matrices_is_right_where_it_is_given_one(middle, verdict):
+    x = torch.tensor([[0.5, -1.0, 2.0], [1.5, 0.3, -0.7]])
+    report = pb.check(Quadratic.apply, torch.tensor(middle), x, seed=0, order=1, **QUICK)
+    assert report.verdict == verdict
+
+
 def polar(radius, angle):
     return torch.polar(radius, angle)
 
@@ -107,3 +135,51 @@ def test_the_resolution_is_that_of_the_dtype_that_ships():
 def test_a_sparse_tensor_moves_by_its_entries():
     matrix = torch.tensor([[0.0, 2.0], [3.0, 0.0]]).to_sparse()
     assert pb.check(torch.sparse.mm, matrix, torch.tensor([[1.0], [2.0]]), seed=0, **QUICK).verdict == "right"
+
+
+class Column(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, y):
+        ctx.save_for_backward(x, y)
+        return x[:, None] * y
+
+    @staticmethod
+    def backward(ctx, g):
+        x, y = ctx.saved_tensors
+        return g * y, g * x[:, None]
+
+
+def test_the_axis_to_sum_is_the_one_that_was_broadcast():
+    x, y = torch.tensor([0.5, -1.0, 2.0]), torch.arange(9.0).reshape(3, 3) + 0.3
+    report = pb.check(Column.apply, x, y, seed=0, probes=["contract"], **QUICK)
+    (finding,) = (f for f in report.findings if f.cause == "broadcast-not-reduced")
+    assert "axis 1 was broadcast" in finding.sentence
+
+
+def test_what_no_gradient_was_asked_of_is_said():
+    x, y = torch.tensor([0.5, -1.0], requires_grad=True), torch.tensor([1.0, 3.0])
+    report = pb.check(torch.mul, x, y, seed=0, probes=["contract"], **QUICK)
+    assert [f.sentence for f in report.findings] == [
+        "no gradient was asked of `argument 1`: it was not checked"
+    ]
+
+
+class Written(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, scratch, value):
+        scratch.data[0] = value
+        return scratch
+
+    @staticmethod
+    def backward(ctx, g):
+        return g, g[0]
+
+
+@pytest.mark.parametrize(("said", "verdict"), [({}, "wrong"), ({"differs": "a scratch"}, "right")])
+def test_a_declared_rule_may_write_into_its_input(said, verdict):
+    rule = type("Fresh", (Written,), {})
+    if said:
+        pb.declare(rule, **said)
+    report = pb.check(rule.apply, torch.zeros(2, 3), torch.tensor([0.5, 1.0, 2.0]), seed=0, **QUICK)
+    assert report.verdict == verdict
+    assert "the call changes scratch in place" in [f.sentence for f in report.findings]

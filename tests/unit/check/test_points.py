@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pullback.checker.points import own_points
+from pullback.checker.points import UNSYMMETRIC, own_points
 from pullback.checker.promises import promise
 
 
@@ -15,6 +15,10 @@ from pullback.checker.promises import promise
         (np.array([[0.6, 0.8], [1.0, 0.0]]), "unit length"),
         (np.array([[2.0, 1.0], [1.0, 3.0]]), "positive definite"),
         (np.array([[2.0, 0.0], [1.0, 3.0]]), "triangular"),
+        (np.array([[2.0, 1.0], [1.0, -3.0]]), "symmetric"),
+        (np.zeros((2, 2)), "symmetric"),
+        (np.eye(2), "positive definite"),
+        (np.array([[0.0, 1.0], [1.0, 0.0]]), "symmetric mask"),
         (np.array([0.3, -2.0]), "free"),
         (np.ones(3), "free"),
         (np.array([np.nan]), "fixed"),
@@ -22,6 +26,17 @@ from pullback.checker.promises import promise
 )
 def test_the_structure_of_an_example_is_seen(x, kind):
     assert promise(x) == kind
+
+
+@pytest.mark.parametrize("given", [np.zeros((3, 3)), np.array([[1.0, 2j], [-2j, 3.0]]), 1.0 - np.eye(3)])
+def test_points_of_a_symmetric_matrix_are_symmetric(given, subject_of):
+    subject = subject_of(lambda x: x * x, lambda x, d: 2 * x * d, given)
+    points = own_points(subject, np.random.default_rng(0))
+    points = [p for p in points if p.label not in UNSYMMETRIC and not p.resized]
+    assert len(points) > 20
+    for point in points:
+        for x in point.inputs:
+            assert np.array_equal(x, x.conj().T)
 
 
 def test_points_hold_zeros_ties_negatives_and_large_values(subject_of):

@@ -196,3 +196,31 @@ def test_an_export_that_is_refused_prints_nothing(capfd):
     report = pb.check(Bounded.apply, torch.rand(3, dtype=torch.float64), seed=1, xla=False)
     assert report.capabilities["export"] == "no"
     assert "def forward" not in "".join(capfd.readouterr())
+
+
+class Masked(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        mask = torch.rand(x.shape) > 0.5
+        ctx.save_for_backward(mask, x)
+        return x * x * mask
+
+    @staticmethod
+    def backward(ctx, g):
+        mask, x = ctx.saved_tensors
+        return 2 * g * x * mask
+
+
+class MaskedAgain(Masked):
+    @staticmethod
+    def backward(ctx, g):
+        _, x = ctx.saved_tensors
+        return 2 * g * x * (torch.rand(x.shape) > 0.5)
+
+
+@pytest.mark.parametrize(("rule", "verdict"), [(Masked, "right"), (MaskedAgain, "wrong")])
+def test_a_rule_that_draws_is_judged_with_its_numbers_settled(rule, verdict):
+    x = torch.linspace(-1.0, 2.0, 20)
+    before = torch.random.get_rng_state()
+    assert pb.check(rule.apply, x, seed=0, xla=False, export=False).verdict == verdict
+    assert torch.equal(torch.random.get_rng_state(), before)

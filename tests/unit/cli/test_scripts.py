@@ -58,7 +58,7 @@ TRAIN = """
 @pytest.fixture(scope="module")
 def trained(project):
     project.write("train.py", TRAIN)
-    files = ["--json", "report.json", "--junit", "report.xml", "--github"]
+    files = ["--json", "report.json", "--html", "report.html", "--junit", "report.xml", "--github"]
     code, out, said = project.check("train.py", *files, "--", "--rate", "3", "--strict")
     rules = json.loads((project.folder / "report.json").read_text(encoding="utf-8"))["rules"]
     return project, code, out, said, rules
@@ -114,6 +114,18 @@ def test_the_json_file_follows_the_schema(trained, monkeypatch):
     schema = json.loads((resources.files("pullback.report") / "schema.json").read_text(encoding="utf-8"))
     data = json.loads((trained[0].folder / "report.json").read_text(encoding="utf-8"))
     assert errors(data, schema) == []
+
+
+def test_the_page_is_made_of_the_json_alone(trained):
+    project, *_, rules = trained
+    done = project.run("report", "report.json", "--html", "again.html")
+    assert (done.returncode, done.stdout + done.stderr) == (0, b"")
+    page = (project.folder / "again.html").read_text(encoding="utf-8")
+    assert page == (project.folder / "report.html").read_text(encoding="utf-8")
+    cube = next(rule for rule in rules if rule["name"] == "cube")
+    assert [picture["kind"] for picture in cube["pictures"]] == ["scatter", "heat", "slice", "stability"]
+    assert cube["code"].startswith("@tf.custom_gradient\n")
+    assert any(f["smallest"].startswith("x = [") for f in cube["findings"])
 
 
 def test_a_keras_program_is_right_and_the_undecided_is_said(project):

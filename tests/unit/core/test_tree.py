@@ -1,6 +1,7 @@
 """Structures come apart and together without loss."""
 
 import collections
+import time
 
 import pytest
 
@@ -26,6 +27,13 @@ def test_what_is_flattened_is_rebuilt(structure):
     again = tree.unflatten(built, leaves)
     assert again == structure
     assert type(again) is type(structure)
+
+
+def test_a_tuple_that_c_made_is_a_structure():
+    made = time.struct_time(range(9))
+    leaves, shape = tree.flatten(made)
+    assert leaves == list(range(9))
+    assert tree.unflatten(shape, leaves) == made
 
 
 def test_leaves_of_a_dict_come_in_the_order_of_its_keys():

@@ -12,6 +12,8 @@ from rules import IDENTITIES, RULES
 import pullback as pb
 from pullback.declare import NOTHING, declared
 from pullback.errors import ConfigurationError, DefinitionError
+from pullback.record.listening import recording
+from pullback.record.recorder import Recorder
 
 QUICK = {"seed": 1, "own_points": False, "xla": False, "export": False}
 
@@ -207,3 +209,27 @@ def test_a_comment_that_cannot_be_read_is_an_error_with_its_line(tmp_path, comme
     with pytest.raises(ConfigurationError, match=found) as caught:
         pb.check(rule, x, **QUICK)
     assert "with_torch.py:4" in str(caught.value)
+
+
+def test_a_rule_of_equinox_can_be_declared():
+    import equinox
+    import jax.numpy as jnp
+
+    @pb.declare(differs="straight-through")
+    @equinox.filter_custom_vjp
+    def backward(x):
+        return jnp.round(x)
+
+    backward.def_fwd(lambda perturbed, x: (jnp.round(x), None))
+    backward.def_bwd(lambda residuals, g, perturbed, x: g)
+
+    @pb.declare(differs="straight-through")
+    @equinox.filter_custom_jvp
+    def forward(x):
+        return jnp.round(x)
+
+    forward.def_jvp(lambda primals, tangents: (jnp.round(primals[0]), tangents[0]))
+    recorder = Recorder()
+    with recording(recorder):
+        forward(backward(jnp.ones(2)))
+    assert [rule.said().intent.reason for rule in recorder.rules.values()] == ["straight-through"] * 2

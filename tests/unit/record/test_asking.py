@@ -1,5 +1,7 @@
 """What a program asked of a call is what the checker asks: kept with each call, judged as it was meant."""
 
+import functools
+
 import pytest
 import torch
 
@@ -177,3 +179,49 @@ def test_code_to_paste_is_code_whatever_a_static_looks_like():
     pasted = entry.report.failures[0].reproducer
     ast.parse(pasted)
     assert "Recomputed.apply(argument_0, 2, x0)" in pasted
+
+
+class Parametric(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, f, sign, x, *held):
+        ctx.f, ctx.sign = f, sign
+        ctx.save_for_backward(x, *held)
+        return f(x)
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx, g):
+        x, *held = ctx.saved_tensors
+        with torch.enable_grad():
+            y = ctx.f(x)
+        return None, None, None, *(ctx.sign * d for d in torch.autograd.grad(y, held, g))
+
+
+@pytest.mark.parametrize(("sign", "verdict"), [(1, "right"), (-1, "wrong")])
+@pytest.mark.parametrize("kind", ["function", "partial", "method"])
+def test_a_tensor_beside_the_function_that_holds_it_is_one_tensor(kind, sign, verdict):
+    layer = torch.nn.Linear(3, 2)
+    scale = layer.weight.sum()
+    f, held = {
+        "function": (lambda x: layer(x) * scale, (layer.weight, layer.bias, scale)),
+        "partial": (functools.partial(torch.mul, scale), (scale,)),
+        "method": (layer.forward, tuple(layer.parameters())),
+    }[kind]
+    assert entries(lambda: Parametric.apply(f, sign, X, *held)) == [verdict]
+
+
+class Freeing(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        y = x * 2
+        ctx.x = x
+        x.untyped_storage().resize_(0)
+        return y
+
+    @staticmethod
+    def backward(ctx, g):
+        return 2 * g
+
+
+def test_a_function_may_free_the_memory_of_its_input():
+    assert entries(lambda: Freeing.apply(X.clone().requires_grad_() * 1)) == ["right"]

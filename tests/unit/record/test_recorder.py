@@ -1,5 +1,7 @@
 """The recorder sees every spelling of a custom gradient, and changes nothing."""
 
+import os
+
 import keras
 import numpy as np
 import pytest
@@ -42,6 +44,24 @@ def test_a_rule_made_before_the_recording_is_seen(recorder):
     assert rule.path.endswith("test_recorder.py")
     assert rule.line > 0
     np.testing.assert_array_equal(samples(recorder)[0].leaves[0], [1.0, 2.0])
+
+
+def quantised(x):
+    @tf.custom_gradient
+    def rounded(x):
+        return tf.round(x), lambda dy: dy
+
+    return rounded(x)
+
+
+def test_a_rule_that_autograph_rewrote_has_its_name_and_its_line(recorder):
+    with recording(recorder):
+        tf.function(lambda x: quantised(x))(tf.ones([2]))
+    rule = only(recorder)
+    assert rule.name == "quantised.rounded"
+    assert rule.qualified.endswith("test_recorder.quantised.rounded")
+    assert rule.path == os.path.abspath(__file__)
+    assert rule.line == quantised.__code__.co_firstlineno + 1
 
 
 def test_keras_spelling_is_seen(recorder):
@@ -131,8 +151,21 @@ def test_at_most_three_signatures_are_kept(recorder):
     with recording(recorder):
         for n in range(1, 9):
             before(tf.ones([n]))
-    assert only(recorder).calls == 8
+        before(tf.ones([2]))
+    assert only(recorder).calls == 9
     assert len(samples(recorder)) == 3
+    assert only(recorder).unchecked == 5
+
+
+def test_calls_that_differ_in_an_object_alone_are_of_one_kind(recorder):
+    @tf.custom_gradient
+    def around(x, *, f):
+        return f(x), lambda dy: dy
+
+    with recording(recorder):
+        for _ in range(5):
+            around(tf.ones([2]), f=lambda x: x)
+    assert only(recorder).unchecked == 0
 
 
 def test_values_and_gradients_are_those_of_the_program(recorder):

@@ -281,3 +281,14 @@ def test_a_gradient_that_is_no_real_number_is_refused(slope):
 def test_what_is_no_function_is_refused():
     with pytest.raises(pb.errors.DefinitionError, match="gradient="):
         pb.loss(squared, 3)
+
+
+@pytest.mark.parametrize(
+    "reduction", [None, "none", "sum", "mean", "sum_over_batch_size", "mean_with_sample_weight"]
+)
+@pytest.mark.parametrize("given", [squared_gradient, nothing], ids=["right", "wrong"])
+def test_a_loss_is_judged_by_its_gradient_and_not_by_its_reduction(reduction, given):
+    loss = pb.loss(squared, given, reduction=reduction)
+    labels, predictions = tf.constant(Y[:4]), tf.constant(X[:4, :1])
+    report = pb.check(loss, labels, predictions, seed=1, order=1, own_points=False, xla=False, export=False)
+    assert report.verdict == ("wrong" if given is nothing else "right")

@@ -12,7 +12,8 @@ from json_schema import errors
 from pullback.checker.finding import Finding, Report
 from pullback.report import github, junit, terminal
 from pullback.report import json as report_json
-from pullback.report.entry import NOT_RECORDED, NOT_RUN, Entry, Run, from_plain, to_plain
+from pullback.report.entry import NOT_RECORDED, NOT_RUN, Entry, Run
+from pullback.report.plain import from_plain, to_plain
 
 FAILURE = Finding(
     "derivative",

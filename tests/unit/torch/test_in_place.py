@@ -1,5 +1,7 @@
 """What is changed in place after the call is an error where it is needed, and never a wrong number."""
 
+from typing import NamedTuple
+
 import pytest
 import torch
 
@@ -78,6 +80,35 @@ def test_an_unchanged_output_is_used(f):
     x = leaf(1.0, 2.0)
     f(x).sum().backward()
     torch.testing.assert_close(x.grad, torch.exp(x).detach())
+
+
+class Kept(NamedTuple):
+    value: torch.Tensor
+    name: str
+
+
+@pytest.mark.parametrize("kind", ["cell", "default", "keyword", "named tuple"])
+def test_a_residual_that_somebody_changes_is_an_error_wherever_grad_keeps_it(kind):
+    shown = []
+
+    @pb.custom_gradient
+    def exp(x):
+        e = torch.exp(x)
+        kept = Kept(e, "exp")
+        grads = {
+            "cell": lambda dy: dy * e,
+            "default": lambda dy, e=e: dy * e,
+            "keyword": lambda dy, *, e=e: dy * e,
+            "named tuple": lambda dy: dy * kept.value,
+        }
+        shown.append(e)
+        return e * 1, grads[kind]
+
+    for _ in range(3):  # the shorter way, too
+        y = exp(leaf(1.0, 2.0))
+        shown.pop().add_(1)
+        with CHANGED:
+            y.sum().backward()
 
 
 def test_a_changed_output_that_nobody_keeps_is_fine():

@@ -13,7 +13,9 @@ from pullback.view.subject import Subject
 @probe(rank=80, skip_when_wrong=True, in_shipped_dtype=True)
 def question(subject: Subject, settings: Settings) -> list[Finding]:
     """Compare every compiled variant with eager."""
-    findings = []
+    findings: list[Finding] = []
+    if subject.draws:
+        return findings  # a compiler draws other numbers
     for name, (_, pullback) in subject.variants.items():
         if name in subject.slow and not settings.xla:
             continue

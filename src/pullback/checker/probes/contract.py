@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import combinations
+
+import numpy as np
 
 from pullback.checker.draw import cotangents
 from pullback.checker.finding import Finding
 from pullback.checker.probe import probe
 from pullback.checker.settings import Settings
-from pullback.dtypes import is_complex
+from pullback.checker.space import roundoff
+from pullback.dtypes import is_complex, is_real_or_complex
 from pullback.errors import DerivativeError
 from pullback.hosts.specs import broadcast_axes
 from pullback.view.subject import Array, Arrays, Cotangents, Subject
@@ -95,6 +99,9 @@ def shapes(
     findings = []
     for k, (name, x, g) in enumerate(zip(subject.names, subject.inputs, claimed)):
         if not subject.differentiable[k]:
+            if is_real_or_complex(x.dtype):
+                said = f"no gradient was asked of `{name}`: it was not checked"
+                findings.append(Finding("contract", "note", said, where=name, point=label))
             continue
         if g is None:
             findings.append(
@@ -103,7 +110,7 @@ def shapes(
         elif original and g.shape == original[k].shape != x.shape:
             continue
         elif g.shape != x.shape:
-            cause, sentence, edit = misshapen(name, x, g, subject.words)
+            cause, sentence, edit = misshapen(name, x, g, subject.words, summed(subject, k, g, given))
             findings.append(
                 Finding(
                     "contract",
@@ -143,10 +150,41 @@ def shapes(
     return findings
 
 
-def misshapen(name: str, x: Array, g: Array, words: Words) -> tuple[str, str, str]:
-    """Say what a wrong shape comes from."""
+def summed(subject: Subject, k: int, g: Array, given: Arrays) -> tuple[int, ...] | None:
+    """Say over which axes a gradient must be summed; where several fit the shape, the function tells."""
+    x = subject.inputs[k]
+    known = broadcast_axes(g.shape, x.shape) if x.size < g.size else None
+    fitting = [
+        axes
+        for axes in combinations(range(g.ndim), max(g.ndim - x.ndim, 0))
+        if tuple(n for i, n in enumerate(g.shape) if i not in axes) == x.shape
+    ]
+    if len(fitting) < 2 or is_complex(x.dtype):
+        return None if known is None else tuple(known)
+    u = np.linspace(1.0, 2.0, x.size).reshape(x.shape) * (np.abs(x).mean() or 1.0)
+    h = roundoff([x]) ** (1 / 3)
+
+    def along(step: float) -> float:
+        moved = tuple((x + step * u).astype(x.dtype) if i == k else y for i, y in enumerate(subject.inputs))
+        return sum(float(np.sum(c * y)) for c, y in zip(given, subject.oracle_forward(moved)))
+
+    measured = (along(h) - along(-h)) / (2 * h)
+    claims = [float(np.sum(g.sum(axes) * u)) for axes in fitting]
+    near = [a for a, claim in zip(fitting, claims) if np.isclose(claim, measured, rtol=1e-2)]
+    return near[0] if len(near) == 1 else ()
+
+
+def misshapen(
+    name: str, x: Array, g: Array, words: Words, axes: tuple[int, ...] | None
+) -> tuple[str, str, str]:
+    """Say what a wrong shape comes from; `axes` are those that were broadcast, none if it is not known."""
     found = f"the gradient of `{name}` has shape {g.shape}, the input {x.shape}"
-    axes = broadcast_axes(g.shape, x.shape) if x.size < g.size else None
+    if axes == ():
+        return (
+            "broadcast-not-reduced",
+            f"{found}: an axis was broadcast and must be summed",
+            f"sum it over the axis along which `{name}` was repeated",
+        )
     if axes is not None:
         which = "axis" if len(axes) == 1 else "axes"
         said = ", ".join(map(str, axes))

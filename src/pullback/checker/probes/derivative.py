@@ -66,7 +66,7 @@ def question(subject: Subject, settings: Settings) -> Iterator[Finding]:
     yield finding_of(subject, outcome, Point("given", subject.inputs))  # at once: it is proven
     if outcome.verdict == "wrong" or not settings.own_points:
         return
-    tested, holes, excused = 0, 0, 0
+    tested, noted = 0, set()  # of each kind of note, the first is said
     # A factorisation that reads one triangle has no gradient to speak of away from symmetric matrices.
     any_square = not subject.is_rule
     symmetric_only = one_triangle(Problem.of(subject), anything=any_square) is not None
@@ -85,8 +85,8 @@ def question(subject: Subject, settings: Settings) -> Iterator[Finding]:
         except Exception:  # a pullback that raises at a point nobody asked for
             continue
         tested += found.verdict == "right"
-        if found.reason == "nonfinite" and found.worst is not None and not holes:
-            holes += 1
+        if found.reason == "nonfinite" and found.worst is not None and "hole" not in noted:
+            noted.add("hole")
             yield Finding(
                 "derivative",
                 "note",
@@ -100,10 +100,10 @@ def question(subject: Subject, settings: Settings) -> Iterator[Finding]:
             return
         why = excuse(subject, point, found, settings) if found.verdict == "wrong" else ""
         if why:
-            if not excused:
+            if "excused" not in noted:
+                noted.add("excused")
                 said = f"not the derivative at a point of the checker's own ({point.label}) {why}"
                 yield Finding("derivative", "note", said, point=point.label, inputs=point.inputs)
-            excused += 1
             continue
         if found.verdict == "wrong":
             yield finding_of(subject, found, point)

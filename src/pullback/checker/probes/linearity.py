@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from pullback.checker.directions import signed
@@ -10,7 +12,7 @@ from pullback.checker.finding import Finding
 from pullback.checker.probe import probe
 from pullback.checker.problem import Problem
 from pullback.checker.settings import Settings
-from pullback.view.subject import Subject
+from pullback.view.subject import Array, Subject
 
 
 @probe(rank=40)
@@ -27,24 +29,28 @@ def question(subject: Subject, settings: Settings) -> list[Finding]:
         return []
     if broken is None:
         return []
-    slug, sentence, v = broken
     declared = subject.intent.kind == "differs"
     return [
         Finding(
             "linearity",
             "note" if declared else "wrong",
-            sentence + (" (declared as different on purpose)" if declared else ""),
-            None if declared else slug,
+            broken.sentence + (" (declared as different on purpose)" if declared else ""),
             inputs=subject.inputs,
-            cotangents=problem.codomain.unpack(v),
+            cotangents=problem.codomain.unpack(broken.cotangent),
             edit="use `dy` once and linearly, as a factor of every term",
         )
     ]
 
 
-def nonlinear(
-    problem: Problem, rng: np.random.Generator, accuracy: float = 0.0
-) -> tuple[str, str, np.ndarray[tuple[int], np.dtype[np.float64]]] | None:
+class Broken(NamedTuple):
+    """How linearity fails, and a cotangent that shows it."""
+
+    sentence: str
+    cotangent: Array
+    at_zero: bool  # the gradient is not zero for zero
+
+
+def nonlinear(problem: Problem, rng: np.random.Generator, accuracy: float = 0.0) -> Broken | None:
     """Say how linearity fails, or None."""
     if not problem.x.size or not np.isfinite(problem.y).all():
         return None
@@ -63,9 +69,7 @@ def nonlinear(
     # A gradient that is zero but for rounding is as large as the rounding of what cancels in it.
     tolerance = max(tolerance, 8 * jitter(problem, (a, b, 2 * a - 3 * b), rng))
     if np.abs(zero).max(initial=0) > tolerance:
-        ignored = np.array_equal(ga, gb)
-        slug = "upstream-ignored" if ignored else "upstream-additive"
-        return slug, "the gradient is not zero for a zero upstream gradient", a
+        return Broken("the gradient is not zero for a zero upstream gradient", a, True)
     if gap > 16 * tolerance:
-        return "upstream-nonlinear", "the gradient is not linear in the upstream gradient", a
+        return Broken("the gradient is not linear in the upstream gradient", a, False)
     return None

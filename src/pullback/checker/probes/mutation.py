@@ -28,7 +28,8 @@ def question(subject: Subject, settings: Settings) -> list[Finding]:
     return [
         Finding(
             "mutation",
-            "wrong" if subject.is_rule else "note",  # a running mean is meant to be changed
+            # A running mean is meant to be changed, and so is what a declared rule writes into.
+            "wrong" if subject.is_rule and subject.intent.kind != "differs" else "note",
             f"the call changes {', '.join(changed)} in place",
             "mutation",
             "work on a copy",

@@ -17,7 +17,7 @@ from pullback.view.subject import Arrays, Cotangents, Subject
 def question(subject: Subject, settings: Settings) -> list[Finding]:
     """Compare with float64 at the same rounded inputs, and with plain autodiff in the same dtype."""
     unit = roundoff([x for x, d in zip(subject.inputs, subject.differentiable) if d])
-    if unit < 1e-12 or subject.astype is None or subject.intent.kind == "differs":
+    if unit < 1e-12 or subject.astype is None or subject.intent.kind == "differs" or subject.draws:
         return []
     fine = subject.astype("float64")
     if fine is None:

@@ -178,7 +178,16 @@ class TensorFlowHost(Host):
 
     # ── running ──────────────────────────────────────────────────────────────────────────────────────────
 
-    run = staticmethod(autograph.run)
+    def run(
+        self, function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], where: str
+    ) -> Any:
+        try:
+            if tf.executing_eagerly():
+                return function(*args, **kwargs)
+            return autograph.trace(function, args, kwargs, where)
+        except autograph.ERRORS as error:
+            autograph.explain(error, where)
+            raise
 
     def apply(self, operation: Operation, tensors: list[Any]) -> list[Any]:
         if self.bypassed is not None:

@@ -16,6 +16,7 @@ import tensorflow as tf
 from pullback.hosts import refusals
 from pullback.hosts.tensorflow import recording
 
+ERRORS = (ValueError, TypeError, tf.errors.InvalidArgumentError)  # in which TensorFlow says such things
 _VECTOR = (
     "truth value of an array",  # `if` and tf.cond in eager mode
     "Non-scalar tensor",  # an eager tensor as a Python bool
@@ -27,21 +28,17 @@ _VECTOR = (
 )
 
 
-def run(function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], where: str) -> Any:
-    """Call a body or a `grad`."""
-    try:
-        if tf.executing_eagerly():
-            return function(*args, **kwargs)
-        return _trace(function, args, kwargs, where)
-    except (ValueError, TypeError, tf.errors.InvalidArgumentError) as error:
-        if "branch must also have a return statement" in str(error):
-            raise refusals.one_branch(where) from error
-        if type(error).__module__.startswith("pullback.") or not any(text in str(error) for text in _VECTOR):
-            raise
+def explain(error: Exception, where: str) -> None:
+    """Raise an error that says more, if there is one."""
+    if type(error).__module__.startswith("pullback."):
+        return
+    if "branch must also have a return statement" in str(error):
+        raise refusals.one_branch(where) from error
+    if any(text in str(error) for text in _VECTOR):
         raise vector_condition(where) from error
 
 
-def _trace(function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], where: str) -> Any:
+def trace(function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], where: str) -> Any:
     """Call a function while a graph is built, and look at the conditions it builds."""
     vectors = []
 

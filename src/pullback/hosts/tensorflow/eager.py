@@ -9,16 +9,16 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import tensorflow as tf
 
 from pullback.hosts import refusals
-from pullback.hosts.closed import is_closed
+from pullback.hosts.closed import is_closed, watched
 from pullback.hosts.kept import ChangedError, Kept
 from pullback.hosts.operation import Cotangents, Derived, Operation, Pullback, filled
-from pullback.hosts.tensorflow import captures, forward, recording, residuals
+from pullback.hosts.tensorflow import autograph, captures, forward, recording, residuals
 from pullback.hosts.tensorflow.effects import Effects, put_back
 
 _EFFECTS = "the effects of a body that reaches no tensor"
@@ -28,36 +28,89 @@ def apply(operation: Operation, tensors: list[Any]) -> list[Any]:
     """Run an operation and record it on every active tape and accumulator."""
     if not recording.could_record():  # nobody differentiates: keep nothing
         return operation.forward(tensors)[0]
-    mark = recording.next_tensor_id()
     closed = is_closed(operation)
-    known: Effects | None = operation.memo.get(_EFFECTS) if closed else None
-    effects = Effects(tensors) if known is None else known
-    tapes = None if closed else recording.OwnTapes()  # a body that is closed opens none
-    own = None if tapes is None else tapes.start()
-    recording.stop()
-    if known is None:
-        recording.start_listening(effects)
-    watcher = recording.watch_variables()
+    if closed and _EFFECTS in operation.memo:  # it needs no listening
+        rule = operation.plan.rule
+        if len(tensors) not in rule.shortcuts:
+            rule.shortcuts[len(tensors)] = shortcut(operation)
+        result, variables, mark = _unrecorded(rule.body, tensors, rule.where)
+        ran = operation.ran(tensors, result)  # type: ignore[attr-defined]
+        return _recorded(operation, tensors, ran, variables, operation.memo[_EFFECTS], mark)
+    effects, tapes = Effects(tensors), recording.OwnTapes()
+    own = tapes.start()
+    recording.start_listening(effects)
     try:
-        outputs, pull = operation.forward(tensors)
-        variables = list(recording.watched_variables(watcher))
+        ran, variables, mark = _unrecorded(operation.forward, [tensors], operation.where)
     finally:
-        recording.unwatch_variables(watcher)
-        if known is None:
-            recording.stop_listening(effects)
-        recording.restart()
-        if tapes is not None:
-            tapes.stop()
-    if closed:
-        operation.memo[_EFFECTS] = effects
-    else:
-        captures.refuse_named(operation, tensors)
-        effects.look_at([output for output in outputs if output._id <= mark])  # returned as they are
-        if effects.captured and not isinstance(operation, Derived):  # a part of one that was listened to
-            raise captures.captured(operation, effects.captured[0])
+        recording.stop_listening(effects)
+        tapes.stop()
+    captures.refuse_named(operation, tensors)
+    effects.look_at([output for output in ran[0] if output._id <= mark])  # returned as they are
+    if effects.captured and not isinstance(operation, Derived):  # a part of one that was listened to
+        raise captures.captured(operation, effects.captured[0])
     if own:  # the tapes outside have recorded what the body's own did: copies are free of that
         mark = recording.next_tensor_id()
         effects.records = True
+    if closed:
+        operation.memo[_EFFECTS] = effects
+    return _recorded(operation, tensors, ran, variables, effects, mark)
+
+
+def shortcut(operation: Any) -> Callable[[tuple[Any, ...]], Any]:
+    """Give what runs further calls of a plan whose body is closed; None is its answer to any other call."""
+    plan, host, rule = operation.plan, operation.host, operation.rule
+    names, effects, application = watched(operation), operation.memo[_EFFECTS], type(operation)
+
+    def run_shortly(given: tuple[Any, ...]) -> Any:
+        if (
+            not host.ready(given)
+            or host.bypassed is not None
+            or not tf.executing_eagerly()
+            or not recording.could_record()
+        ):
+            return None
+        try:
+            for look, value in names:
+                if look() is not value:  # a name means something else now
+                    return rule.shortcuts.clear()
+        except ValueError:  # a cell that is empty now
+            return rule.shortcuts.clear()
+        result, variables, mark = _unrecorded(rule.body, given, rule.where)
+        operation, tensors = application(plan), list(given)
+        ran = operation.ran(tensors, result)
+        values = _recorded(operation, tensors, ran, variables, effects, mark)
+        outputs = operation.outputs
+        return values[0] if outputs.tree is None else outputs.filled(values)
+
+    return run_shortly
+
+
+def _unrecorded(function: Any, args: Sequence[Any], where: str) -> tuple[Any, list[Any], int]:
+    """Call a function while no tape records: its result, the variables it read, the last tensor before it."""
+    mark = recording.next_tensor_id()
+    recording.stop()
+    watcher = recording.watch_variables()
+    try:
+        result = function(*args)
+        return result, list(recording.watched_variables(watcher)), mark
+    except autograph.ERRORS as error:
+        autograph.explain(error, where)
+        raise
+    finally:
+        recording.unwatch_variables(watcher)
+        recording.restart()
+
+
+def _recorded(
+    operation: Operation,
+    tensors: list[Any],
+    ran: tuple[list[Any], Pullback],
+    variables: list[Any],
+    effects: Effects,
+    mark: int,
+) -> list[Any]:
+    """Record what was run as one operation, and give its outputs."""
+    outputs, pull = ran
     outputs = fresh(outputs, mark)
     inputs = tensors
     if variables:
@@ -111,13 +164,12 @@ class Backward:
 
     def _again(self) -> Pullback:
         """Run the body again, recorded: its values are those of the first run, its derivatives are new."""
-        kept = Kept(self.pull, self.operation.host)
+        kept = Kept(self.operation, self.pull, functools.partial(residuals.link, self.operation))
         pull = self.operation.forward(self.tensors)[1]
         try:
-            merged: Pullback = kept.within(pull, functools.partial(residuals.link, self.operation))
+            return kept.within(pull)
         except ChangedError:
             raise refusals.changed_since(self.operation) from None
-        return merged
 
     def forward(self, *tangents: Any) -> list[Any]:
         """Answer an accumulator."""

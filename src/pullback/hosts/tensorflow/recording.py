@@ -169,6 +169,12 @@ def in_gradient_of_loop() -> bool:
     return graph is not None
 
 
+def gradient_of(op: Any) -> Callable[..., Any] | None:
+    """Give the gradient of an operation of a graph; None where it has none on purpose, else LookupError."""
+    found: Callable[..., Any] | None = ops.get_gradient_function(op)
+    return found
+
+
 def forget_gradient(name: str) -> None:
     """Take a name back from TensorFlow's registry of gradients."""
     ops.gradient_registry._registry.pop(name, None)

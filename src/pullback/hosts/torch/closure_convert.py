@@ -36,7 +36,7 @@ def closure_convert(operation: Operation, tensors: list[Any]) -> tuple[Operation
     return Converted(operation, len(tensors), outside), tensors + outside
 
 
-class _Instead(TorchFunctionMode):
+class Instead(TorchFunctionMode):
     """Put other tensors in the places of captured ones."""
 
     def __init__(self, captured: Sequence[Any], tensors: Sequence[Any]) -> None:
@@ -65,9 +65,9 @@ class Converted(Around):
         self.captured_tensors = captured
         self.followed = [private.is_followed(tensor) for tensor in captured]
 
-    def instead(self, tensors: Sequence[Any]) -> _Instead:
+    def instead(self, tensors: Sequence[Any]) -> Instead:
         """Let the tensors stand for the captured ones."""
-        return _Instead(self.captured_tensors, tensors)
+        return Instead(self.captured_tensors, tensors)
 
     def forward(self, tensors: Sequence[Any]) -> tuple[list[Any], Pullback]:
         with self.instead(tensors[self.count :]):

@@ -210,3 +210,22 @@ def ungraded(tensor: Any) -> Any:
 def has_values(tensor: Any) -> bool:
     """Tell whether the numbers in a tensor can be looked at."""
     return not (is_wrapped(tensor) or tensor.is_meta or traced())
+
+
+def tracing_backend() -> Any:
+    """Give a backend of `torch.compile` that traces forward and backward, and runs them as they are.
+
+    The default one needs a toolchain. `aot_eager` is this with a partition for which PyTorch loads its whole
+    compiler.
+    """
+    from functorch.compile import default_partition, make_boxed_func
+
+    try:
+        from torch._dynamo.backends.common import aot_autograd
+    except ImportError:
+        return "aot_eager"
+
+    def run(graph: Any, inputs: Any) -> Any:
+        return make_boxed_func(graph.forward)
+
+    return aot_autograd(fw_compiler=run, partition_fn=default_partition)

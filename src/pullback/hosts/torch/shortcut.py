@@ -97,6 +97,7 @@ class ShortNode(torch.autograd.Function):
             or output.dtype not in FLOATING
             or output.requires_grad
             or type(grad) is not FunctionType
+            or grad.__defaults__ is not None  # a tensor may stand there
             or grad.__kwdefaults__ is not None
         ):
             return [result]
@@ -133,18 +134,18 @@ class ShortNode(torch.autograd.Function):
         content = other = None
         if _getrefcount(output) > holders:
             return [result]
-        ctx.kept = way, recipe, code, way.space, grad.__defaults__
+        ctx.kept = way, recipe, code, way.space
         ctx.save_for_backward(*saved)
         return output
 
     @staticmethod
     def backward(ctx: Any, cotangent: Any) -> Any:
-        way, recipe, code, space, defaults = ctx.kept
+        way, recipe, code, space = ctx.kept
         saved, count = ctx.saved_tensors, way.count
         cells = []
         for part in recipe:
             cells.append(CellType(saved[part]) if type(part) is int else part)
-        grad = FunctionType(code, space, None, defaults, tuple(cells))
+        grad = FunctionType(code, space, None, None, tuple(cells))
         if _is_grad_enabled() or _autocasting():
             return None, *_unusual(way.operation, list(saved[:count]), grad, cotangent)
         try:

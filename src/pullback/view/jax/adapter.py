@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -24,9 +23,9 @@ from jax import export
 from pullback.hosts.jax import HOST
 from pullback.view import arguments, rules
 from pullback.view.adapter import Adapter, itself
-from pullback.view.framework import Run, Vjp
+from pullback.view.framework import Pull, Run, Vjp
 from pullback.view.jax import leaves, native
-from pullback.view.jax.program import Program, Steps
+from pullback.view.jax.program import Program, Steps, callbacks, quick
 from pullback.view.jax.words import JaxWords
 from pullback.view.rules import How
 from pullback.view.subject import Array, Arrays, Forward, Pullback, Subject
@@ -44,7 +43,7 @@ class JaxAdapter(Adapter):
         self.by_steps = self.steps = Steps()
         self.programs: dict[How, Program] = {}
         self.whole = {
-            name: jax.jit(getattr(self, name), static_argnums=0) for name in ("_second", "_jvp", "_rows")
+            name: quick(getattr(self, name), static_argnums=0) for name in ("_second", "_jvp", "_rows")
         }
         super().__init__(*given, **named)
 
@@ -133,6 +132,17 @@ class JaxAdapter(Adapter):
             self.programs[how] = Program(run, linear, self.steps, known.same if known else None)
         return self.programs[how]
 
+    def as_program(self, pull: Pull) -> Pull:
+        compiled = quick(pull)
+
+        def run(sources: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
+            if self.program().is_compiled(sources):
+                with contextlib.suppress(Exception):  # it says what is wrong when it is called as it stands
+                    return list(compiled(sources, cotangents))
+            return pull(sources, cotangents)
+
+        return run
+
     def forward(self, how: How = itself) -> Forward:
         return self.forward_of(self.program(how).outputs)
 
@@ -215,7 +225,7 @@ class JaxAdapter(Adapter):
                 traced = jax.make_jaxpr(lambda s: self.vjp(run, s, run(s)))(sources)
         except Exception:  # what cannot be traced is not opaque for that reason
             return False
-        return re.search(r"\b(pure|io)_callback\[", str(traced)) is not None
+        return not callbacks(str(traced)) <= {"debug"}  # what a program prints is not used
 
     def values(self, run: Run, sources: Sequence[Any]) -> list[Any]:
         if run is self.run():
@@ -227,7 +237,7 @@ class JaxAdapter(Adapter):
             outputs, pull = self.linear(run, sources)
             return [*outputs, *pull([jnp.ones_like(output) for output in outputs])]
 
-        return list(jax.jit(values)(sources))
+        return list(quick(values)(sources))
 
     def exported(self) -> tuple[Run, Run, Sequence[Any]]:
         run, sources = self.run(), self.sources(self.inputs)

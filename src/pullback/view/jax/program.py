@@ -4,11 +4,14 @@ JAX compiles every operation by itself when a function is called as it stands, a
 dtype: a check would spend nearly all its time there. So outputs and cotangents are computed by one program,
 where that gives what the function gives: if it can be traced, and two traces of it are the same. A body that
 draws numbers, keeps state or looks at values is called as it stands, and so is one that leaves JAX.
+
+A program is run a few times on small arrays, so compiling it well takes longer than running it badly.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -23,7 +26,9 @@ Linear = Callable[[Sequence[Any]], "tuple[list[Any], Callable[[Sequence[Any]], l
 LONGEST = 2000
 # From here on the gradient that nobody asked for costs more than a second program.
 LARGE = 2**16
-CALLBACK = re.compile(r"\b(pure|io|debug)_callback\[")
+# Options of the compiler for the CPU; no version promises them.
+QUICK = {"xla_backend_optimization_level": 0, "xla_cpu_use_fusion_emitters": False}
+CALLBACK = re.compile(r"\b(pure|io|debug)_(?:callback|print)\[")
 ADDRESS = re.compile(r"0x[0-9a-f]+")
 
 
@@ -49,8 +54,8 @@ class Program:
         self.run, self.linear, self.steps = run, linear, steps
         self.same = same  # as what the function gives; if that is not known, the first call asks
         self.zeros: dict[Any, list[Any]] = {}
-        self.both = jax.jit(self._both)
-        self.alone = jax.jit(run)
+        self.both = quick(self._both)
+        self.alone = quick(run)
 
     def _both(self, sources: Sequence[Any], cotangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
         outputs, pull = self.linear(sources)
@@ -111,10 +116,29 @@ class Program:
         text = ADDRESS.sub("", str(first))
         return (
             text.count("\n") < LONGEST
-            and CALLBACK.search(text) is None
+            and not callbacks(text)
             and text == ADDRESS.sub("", str(second))
             and all(map(_equal, first.consts, second.consts))
         )
+
+
+def callbacks(traced: str) -> set[str]:
+    """Name the kinds of callbacks into Python in a traced program."""
+    return set(CALLBACK.findall(traced))
+
+
+def quick(function: Callable[..., Any], **options: Any) -> Any:
+    """Compile a function in little time, when it is called."""
+    return jax.jit(function, compiler_options=_quick_options(), **options)
+
+
+@functools.cache
+def _quick_options() -> dict[str, Any] | None:
+    try:
+        jax.jit(lambda: 0, compiler_options=QUICK).lower().compile()
+    except Exception:  # another compiler than the one that they are for
+        return None
+    return QUICK
 
 
 def _equal(a: Any, b: Any) -> bool:

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
 
 from pullback.view.framework import Run
+from pullback.view.jax.program import quick
 from pullback.view.switches import Gaps, gaps_of
 
 TRACES = True  # the pullback is part of what is traced
@@ -32,7 +33,7 @@ def look(run: Run) -> Callable[[Sequence[Any]], Gaps]:
                 names[key] = [name for name, _ in found]
                 return [gap for _, gap in found]
 
-            programs[key] = jax.jit(program)
+            programs[key] = quick(program)
         values = programs[key](list(sources))
         return list(zip(names[key], values))
 

@@ -18,6 +18,7 @@ from pullback.hosts.base import Met
 from pullback.patched import patched
 from pullback.rule import Intent
 from pullback.view.native import ByHand, Listen, Listener, Native, collecting, is_bypassed
+from pullback.view.tensorflow import generated
 
 MODULE = "tensorflow.python.ops.custom_gradient"
 RUNNERS = ("_eager_mode_decorator", "_graph_mode_decorator")  # each takes the body, args and kwargs
@@ -63,6 +64,10 @@ class Seen(Native):
         maker = _wrapper_of(body)
         if maker is None:
             super().__init__(body)
+            code = generated.code_of(body)
+            if code is not None:
+                self.name = generated.source_name(self.name)
+                self.place = generated.source_place(code)
             return
         super().__init__(dict(zip(body.__code__.co_freevars, body.__closure__))["f"].cell_contents)
         self.kind = maker
@@ -75,6 +80,10 @@ class Seen(Native):
     @property
     def anchor(self) -> Any:
         return self.body
+
+    @property
+    def qualified(self) -> str:
+        return generated.source_name(super().qualified)
 
     def parts(self) -> dict[str, Any]:
         return {"function": self.user, "line": self.site}

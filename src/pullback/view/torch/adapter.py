@@ -21,7 +21,7 @@ from torch.autograd import forward_ad
 
 from pullback.hosts.keras import is_layer
 from pullback.hosts.torch import HOST
-from pullback.hosts.torch.private import TorchDispatchMode
+from pullback.hosts.torch.private import tracing_backend
 from pullback.patched import patched
 from pullback.view import arguments
 from pullback.view.adapter import Adapter, itself
@@ -29,6 +29,7 @@ from pullback.view.framework import Run, Vjp
 from pullback.view.rules import How
 from pullback.view.subject import Array, Arrays, Cotangents, Pullback, Subject
 from pullback.view.torch import leaves, native
+from pullback.view.torch.drawing import Draws, settled
 from pullback.view.torch.words import TorchWords
 
 
@@ -43,9 +44,12 @@ class TorchAdapter(Adapter):
     slow = frozenset({"torch.compile"})
     loose: frozenset[int] = frozenset()  # outputs that are not judged
 
+    seeded = False  # whether every call draws the same numbers
+
     @contextlib.contextmanager
     def surroundings(self) -> Iterator[None]:
-        with torch.enable_grad(), warnings.catch_warnings():
+        numbers = settled(self.device) if self.seeded else contextlib.nullcontext()
+        with torch.enable_grad(), warnings.catch_warnings(), numbers:
             # asked of outputs that no gradient reaches, and of functions that are compiled once each
             warnings.filterwarnings("ignore", module=r"torch\.")
             yield
@@ -80,11 +84,14 @@ class TorchAdapter(Adapter):
         return tensor.to(getattr(torch, dtype))
 
     def constants(self, arrays: Arrays) -> list[Any]:
-        return [leaves.tensor_of(np.array(a)).to(self.device) for a in arrays]
+        # Memory of PyTorch's own: a rule may give it back, and take it again.
+        return [leaves.tensor_of(a).to(self.device, copy=True) for a in arrays]
 
     def subject(self) -> Subject:
+        self.seeded = True  # until it is known
         self.loose = self.unconnected()
         subject = super().subject()
+        self.seeded = subject.draws and subject.is_rule
         if any(map(leaves.is_sparse, self.arguments.inputs)):
             # PyTorch's gradients of sparse tensors are constants, without a word.
             return dataclasses.replace(subject, second=None)
@@ -100,7 +107,7 @@ class TorchAdapter(Adapter):
         return frozenset(k for k, yes in enumerate(flags) if not yes) if any(flags) else frozenset()
 
     def draws(self) -> bool:
-        with self.surroundings(), _Draws() as seen, contextlib.suppress(Exception):
+        with self.surroundings(), Draws() as seen, contextlib.suppress(Exception):
             self.run()(self.sources(self.inputs))
         return seen.random
 
@@ -230,13 +237,12 @@ class TorchAdapter(Adapter):
         return found
 
     def compiled(self) -> Mapping[str, tuple[Run, Vjp]]:
-        # The default compiler needs a C++ or Triton toolchain; what a rule can get wrong is the tracing.
+        # Copied inside: what works in place on an input of the compiled program is not differentiated.
         def how(function: Callable[..., Any]) -> Callable[..., Any]:
-            # Copied inside: what works in place on an input of the compiled program is not differentiated.
             def copied(*args: Any, **kwargs: Any) -> Any:
                 return function(*[a.clone() if isinstance(a, torch.Tensor) else a for a in args], **kwargs)
 
-            return torch.compile(copied, backend="aot_eager")
+            return torch.compile(copied, backend=tracing_backend())
 
         run = self.run(how)
         return {"torch.compile": (run, lambda sources, cots: self.vjp(run, sources, cots))}
@@ -282,16 +288,6 @@ class TorchAdapter(Adapter):
         if isinstance(self.function, torch.nn.Module) and not is_layer(self.function):
             return inspect.signature(self.function.forward)
         return super().signature()
-
-
-class _Draws(TorchDispatchMode):
-    """See whether an operation draws random numbers."""
-
-    random = False
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        self.random = self.random or torch.Tag.nondeterministic_seeded in func.tags
-        return func(*args, **(kwargs or {}))
 
 
 class _Module(torch.nn.Module):

@@ -67,9 +67,18 @@ class AutogradFunction(TorchRule):
 
     def __init__(self, function: Any) -> None:
         super().__init__(function)
-        self.place, self.signature = _shown(function)
         self.spelled = f"{function.__name__}.apply"
+        self.signature = _signature(function)
         self.backward = function.backward
+
+    @functools.cached_property
+    def place(self) -> tuple[str, int]:
+        """Find the line of the class, or that of its forward; asked for late, since Python reads the file."""
+        path, line = place_of(self.user.forward)
+        with contextlib.suppress(OSError, TypeError):
+            line = self.user.__dict__.get("__firstlineno__") or inspect.getsourcelines(self.user)[1]  # 3.13
+            path = os.path.abspath(inspect.getsourcefile(self.user) or path)
+        return path, line
 
     def parts(self) -> dict[str, Any]:
         base = sys.modules["torch"].autograd.Function
@@ -144,18 +153,13 @@ def _has_setup(function: Any) -> bool:
 
 
 @functools.lru_cache(maxsize=1024)
-def _shown(function: Any) -> tuple[tuple[str, int], inspect.Signature | None]:
-    """Find the line of a Function's class, or that of its forward, and the arguments of its `apply`."""
-    path, line = place_of(function.forward)
-    with contextlib.suppress(OSError, TypeError):
-        line = function.__dict__.get("__firstlineno__") or inspect.getsourcelines(function)[1]  # Python 3.13
-        path = os.path.abspath(inspect.getsourcefile(function) or path)
+def _signature(function: Any) -> inspect.Signature | None:
+    """Give the arguments of the `apply` of a Function."""
     try:
         whole = inspect.signature(function.forward)
     except (TypeError, ValueError):
-        return (path, line), None
-    parameters = list(whole.parameters.values())[0 if _has_setup(function) else 1 :]
-    return (path, line), whole.replace(parameters=parameters)
+        return None
+    return whole.replace(parameters=list(whole.parameters.values())[0 if _has_setup(function) else 1 :])
 
 
 # ── recognising ──────────────────────────────────────────────────────────────────────────────────────────

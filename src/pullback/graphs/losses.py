@@ -1,0 +1,169 @@
+"""How a gradient is lost: one kind each, what it means, and what to write instead.
+
+A kind is found from a node, what it does and what was measured on the edges around it; nothing here knows a
+framework but by its name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pullback.graphs.parts import Edge, Node
+
+INTEGERS = ("int", "uint", "bool", "long")
+STEPS = ("round", "sign", "floor", "argmax", "compare")
+
+
+@dataclass(frozen=True)
+class Loss:
+    """Say in words what happens to a gradient, and what to do; `{name}` is the operation."""
+
+    means: str
+    fix: str
+
+
+LOSSES = {
+    "stop": Loss(
+        "{name} cuts the value off from what it was computed from, on purpose.",
+        "Take {name} away, or ask for the gradient of what comes after it.",
+    ),
+    "integer": Loss(
+        "{name} makes whole numbers, and those have no derivative.",
+        "Keep it floating; where whole numbers are meant, pb.straight_through and pb.round pass one on.",
+    ),
+    "zero derivative": Loss(
+        "{name} is constant between its steps: its derivative is zero everywhere.",
+        "Use pb.round, pb.sign or pb.heaviside, pb.straight_through, or a smooth function in its place.",
+    ),
+    "numpy": Loss(
+        "The value leaves the framework at {name}, and what comes back is a constant.",
+        "Use the framework's own functions there, or wrap the NumPy function: pb.external.",
+    ),
+    "captured": Loss(
+        "{name} reads a tensor that it is not handed, and its gradient answers for its arguments alone.",
+        "Make that tensor an argument of the rule.",
+    ),
+    "unused": Loss(
+        "No operation on the way to the result reads it.",
+        "Look where the function gets its values from: a copy, or a name of the same spelling outside.",
+    ),
+    "no history": Loss(
+        "The source is not in the graph of the target. It was not used, or cut off: detach, .data, no_grad, "
+        "NumPy; autograd records no operation that does not pass a gradient on.",
+        "Pass the function, and the operation is named: pb.why(lambda x: loss(x), x).",
+    ),
+    "elsewhere": Loss(
+        "The function does not read what it is handed: the result comes from {name}, which is captured.",
+        "Use the argument inside the function, or ask for the gradient of what is captured.",
+    ),
+    "unwatched": Loss(
+        "The variable is not trained, and a tape watches only those that are.",
+        "tf.Variable(..., trainable=True), or tape.watch(variable) right after the tape is opened.",
+    ),
+    "no_grad": Loss(
+        "{name} ran while nothing was recorded, as under torch.no_grad(), or has no derivative.",
+        "Call it outside of torch.no_grad() and torch.inference_mode().",
+    ),
+    "no gradient": Loss(
+        "{name} has no derivative in this framework.",
+        "Give it one: pb.custom_gradient, or pb.with_gradient around the function.",
+    ),
+    "rule": Loss(
+        "{name} is a custom gradient, and this is what its gradient returned.",
+        "Check the rule: pb.check({name}, x).",
+    ),
+    "where": Loss(
+        "{name} does not select this branch at any entry, so its gradient is zero.",
+        "Look at the condition: it is the same everywhere.",
+    ),
+    "where 0·inf": Loss(
+        "The derivative of {name} is infinite at entries that `where` does not select; the gradient there is "
+        "0·inf, which is NaN.",
+        "Make the operand safe before: x_safe = where(ok, x, 1.0), then where(ok, f(x_safe), 0.0).",
+    ),
+    "0·inf": Loss(
+        "The derivative of {name} is infinite here, and the gradient that comes to it is zero: 0·inf is NaN.",
+        "Keep the operand away from that point (an epsilon, a clamp), or give it a rule: pb.custom_gradient.",
+    ),
+    "singular": Loss(
+        "The derivative of {name} is not finite here.",
+        "Keep the operand away from that point (an epsilon, a clamp), or give it a rule: pb.custom_gradient.",
+    ),
+    "forward": Loss(
+        "The value itself is not finite from {name} on; no gradient can be.",
+        "Mend the forward there first.",
+    ),
+    "dead": Loss(
+        "Every entry that comes to {name} is negative or zero, where its derivative is zero.",
+        "Use a leaky activation, another initialisation, or a smaller step.",
+    ),
+    "saturated": Loss(
+        "Every entry that comes to {name} lies where it is flat.",
+        "Scale what goes in, use a loss on logits, or clip with a gradient: pb.straight_through.",
+    ),
+    "zero factor": Loss(
+        "{name} multiplies by zeros, and so does its derivative.",
+        "Look at the other factor: a mask, an initialisation with zeros, or a weight of zero.",
+    ),
+    "cancels": Loss(
+        "Gradients arrive along several paths, and their sum is zero.",
+        "The result does not depend on it here: look at the paths.",
+    ),
+    "zero": Loss(
+        "{name} passes zeros on, though what comes to it is not zero.",
+        "Look at the values that come to it.",
+    ),
+    "flows": Loss("The gradient flows.", ""),
+    "unknown": Loss(
+        "It could not be measured.", "See what pb.graph says of the function."
+    ),
+}  # fmt: skip
+
+
+def of_none(node: Node, before: Sequence[Edge], after: Sequence[Edge], host: str) -> str:
+    """Name why an operation passes no gradient on."""
+    if any(e.place == -1 and e.state == "none" for e in before) and node.rule is not None:
+        return "captured"
+    if node.rule is not None:
+        return "rule"
+    if node.does == "stop":
+        return "stop"
+    if node.does == "leave":
+        return "numpy"
+    if node.does in STEPS:
+        return "zero derivative"
+    if after and all(e.dtype.startswith(INTEGERS) for e in after):
+        return "integer"
+    return "no_grad" if host == "torch" else "no gradient"
+
+
+def of_zero(node: Node, before: Sequence[Edge], others: Sequence[Edge]) -> str:
+    """Name why an operation passes zeros on."""
+    if node.rule is not None:
+        return "rule"
+    if node.does in STEPS:
+        return "zero derivative"
+    if node.does == "stop":
+        return "stop"
+    if node.does == "leave":
+        return "numpy"
+    if node.does == "relu":
+        return "dead"
+    if node.does in ("clamp", "sigmoid", "tanh", "softmax", "exp"):
+        return "saturated"
+    if node.does == "where":
+        return "where"
+    if node.does == "multiply":
+        return "zero factor"
+    return "zero"
+
+
+def of_broken(node: Node, before: Sequence[Edge], arriving: Sequence[Edge], selected: bool) -> str:
+    """Name why an operation makes a finite gradient NaN or infinite."""
+    if node.rule is not None:
+        return "rule"
+    zeros = any(e.gradient is not None and e.gradient.zero for e in arriving)
+    if zeros and any(e.state == "nan" for e in before):
+        return "where 0·inf" if selected else "0·inf"
+    return "singular"

@@ -1,0 +1,105 @@
+"""Drawing what lost its gradient: calls that autograd did not record, and values that left PyTorch."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pullback.graphs import words
+from pullback.graphs.torch.hearing import LEAVES, Call
+from pullback.graphs.torch.measured import flow
+
+if TYPE_CHECKING:
+    from pullback.graphs.torch.drawing import Drawing
+
+
+class Lost:
+    """Draw beside the nodes of autograd what it does not know of."""
+
+    def __init__(self, drawing: Drawing) -> None:
+        self.drawing, self.sketch = drawing, drawing.sketch
+        self.calls, self.inner = drawing.hearing.calls, drawing.hearing.inner
+        self.names, self.ends = drawing.hearing.names, drawing.ends
+        self.lost: dict[int, int] = {}  # the nodes that were drawn here, by the id of their call
+        self.constants: set[int] = set()  # the tensors that nothing with a gradient leads to
+        self.producers = {id(t): call for call in self.calls for t in call.outputs}
+        self.within = {id(t) for call in self.inner for t in call.outputs}
+
+    def draw(self, made: dict[int, Call]) -> None:
+        """Draw what recorded calls read without a gradient; each is given with its last node."""
+        behind: dict[int, set[int]] = {}
+        for edge in self.sketch.edges:
+            behind.setdefault(edge.target, set()).add(edge.source)
+        for node, call in made.items():
+            self._losses(node, call, behind.get(node, set()))
+
+    def live(self, tensor: Any) -> int | None:
+        """Give the node of a tensor in which a gradient could be expected: drawn now, if it was lost."""
+        if id(tensor) in self.ends:
+            return self.ends[id(tensor)]
+        if tensor.grad_fn is not None:
+            drawing = self.drawing
+            if tensor.grad_fn not in drawing.nodes:
+                drawing.autograd(tensor.grad_fn)
+            return drawing.nodes[tensor.grad_fn]
+        if id(tensor) in self.constants:
+            return None
+        call = self.producers.get(id(tensor))
+        if call is None or call.rule is not None:
+            if tensor.requires_grad and tensor.is_leaf:
+                return self.drawing.end(tensor, self.names.get(id(tensor), "a tensor"), "variable")
+            if call is None and tensor.is_floating_point() and tensor.dim():
+                name = self.names.get(id(tensor), f"captured {tuple(tensor.shape)}")
+                return self.drawing.end(tensor, name, "captured")
+            return None
+        if id(call) in self.lost:
+            return self.lost[id(call)]
+        self.lost[id(call)] = -1
+        behind = [(t, self.live(t)) for t in call.tensors if all(t is not o for o in call.outputs)]
+        behind = [(t, node) for t, node in behind if node is not None and node >= 0]
+        if not behind:
+            del self.lost[id(call)]
+            self.constants |= {id(t) for t in call.outputs}
+            return None
+        name = words.shown(call.name.strip("_"))
+        new = self.sketch.node(name, scope=call.scope, place=call.place)
+        self.lost[id(call)] = new
+        answers = bool(call.outputs) and all(str(t.dtype) == "torch.bool" for t in call.outputs)
+        for place, (t, node) in enumerate(behind):
+            self.dropped(t, node, new, place, still=answers)
+        return new
+
+    def dropped(self, tensor: Any, source: Any, target: int, place: int, still: bool = False) -> None:
+        still = still or not tensor.requires_grad  # it was lost before
+        self.sketch.edge(
+            source, target,
+            shape=tuple(tensor.shape), dtype=str(tensor.dtype).removeprefix("torch."), value=flow(tensor),
+            state="still" if still else "none", place=place,
+        )  # fmt: skip
+
+    def _losses(self, node: int, call: Call, known: set[int]) -> None:
+        """Draw what a recorded call read without a gradient, and what a rule read without being handed it."""
+        for tensor in call.tensors:
+            if not tensor.requires_grad:
+                source = self.live(tensor)
+                if source is not None and source not in known and source != node:
+                    self.dropped(tensor, source, node, -2)
+        own = {id(t) for t in call.tensors}
+        for tensor in call.captured:
+            if id(tensor) in own or id(tensor) in self.within:
+                continue
+            own.add(id(tensor))
+            source = self.live(tensor) if tensor.requires_grad or id(tensor) in self.producers else None
+            if source is not None and source not in known and source != node:
+                self.dropped(tensor, source, node, -1)
+
+    def exits(self) -> None:
+        """Draw where a value with a gradient left PyTorch."""
+        for call in self.calls:
+            if (call.name in LEAVES or call.name == "error") and id(call) not in self.lost:
+                behind = [(t, self.live(t)) for t in call.tensors]
+                sources = [(t, node) for t, node in behind if node is not None and node >= 0]
+                if sources:
+                    new = self.sketch.node(call.name.strip("_"), scope=call.scope, place=call.place)
+                    self.lost[id(call)] = new
+                    for place, (t, node) in enumerate(sources):
+                        self.dropped(t, node, new, place)

@@ -1,0 +1,38 @@
+"""What is measured of PyTorch's tensors and nodes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from pullback.graphs.parts import Flow
+
+
+def array(tensor: Any) -> Any:
+    plain = tensor.detach()
+    plain = plain.to_dense() if plain.layout != torch.strided else plain
+    wide = torch.complex128 if plain.is_complex() else torch.float64
+    return plain.resolve_conj().resolve_neg().to("cpu").to(wide).numpy()
+
+
+def flow(tensor: Any) -> Flow | None:
+    try:
+        return Flow.of(array(tensor))
+    except Exception:  # a tensor without storage, or of a kind that has no numbers
+        return None
+
+
+def kept(node: Any) -> int | None:
+    """Count the bytes of the tensors that a node saved, each storage once."""
+    try:
+        saved = list(getattr(node, "saved_tensors", ()))
+        for name in dir(node):
+            if name.startswith("_saved_"):
+                found = getattr(node, name)
+                saved += found if isinstance(found, (list, tuple)) else [found]
+    except RuntimeError:  # they are freed
+        return None
+    tensors = [t for t in saved if hasattr(t, "untyped_storage")]
+    size: int = sum({t.data_ptr(): t.numel() * t.element_size() for t in tensors}.values())
+    return size

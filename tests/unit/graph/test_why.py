@@ -1,0 +1,234 @@
+"""Why a gradient is lost: one row a kind and host."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import tensorflow as tf
+import torch
+
+import pullback as pb
+
+X = [1.0, 2.0]
+ZERO = [0.0, 1.0]
+ZEROS = {"tensorflow": tf.zeros(2), "jax": jnp.zeros(2), "torch": torch.zeros(2)}
+ONES = {"tensorflow": tf.ones(2), "jax": jnp.ones(2), "torch": torch.ones(2)}
+FROZEN = tf.Variable(X, trainable=False)
+LAYER = torch.nn.Linear(2, 2)
+
+
+def tf_captured(x):
+    y = x * 2.0
+
+    @tf.custom_gradient
+    def rule(a):
+        return a * y, lambda dy: dy
+
+    return rule(tf.ones(2))
+
+
+class Reads(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, a):
+        return a * Reads.y
+
+    @staticmethod
+    def backward(ctx, dy):
+        return dy
+
+
+def torch_captured(x):
+    Reads.y = x * 2.0
+    return Reads.apply(torch.ones(2, requires_grad=True))
+
+
+def torch_unrecorded(x):
+    with torch.no_grad():
+        y = x * 2.0
+    return y * 3.0
+
+
+@tf.custom_gradient
+def tf_zeros(x):
+    return x * 2.0, lambda dy: dy * 0.0
+
+
+@jax.custom_vjp
+def jax_zeros(x):
+    return x * 2.0
+
+
+jax_zeros.defvjp(lambda x: (x * 2.0, None), lambda _, dy: (dy * 0.0,))
+
+
+class Zeros(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2.0
+
+    @staticmethod
+    def backward(ctx, dy):
+        return dy * 0.0
+
+
+# kind, host, function, point, the operation, the gradient
+CASES = [
+    ("stop", "tensorflow", lambda x: tf.stop_gradient(x) * 2.0, X, "StopGradient", "None"),
+    ("stop", "jax", lambda x: jax.lax.stop_gradient(x) * 2.0, X, "stop_gradient", "0"),
+    ("stop", "torch", lambda x: x.detach() * 2.0, X, "detach", "None"),
+    ("stop", "torch", lambda x: x.data * 2.0, X, "data", "None"),
+    ("integer", "tensorflow", lambda x: tf.cast(tf.cast(x, tf.int32), tf.float32), X, "Cast", "None"),
+    ("integer", "jax", lambda x: x.astype(int).astype(float), X, "convert_element_type", "0"),
+    ("integer", "torch", lambda x: x.long().float() * 2.0, X, "long", "None"),
+    ("numpy", "tensorflow", lambda x: tf.constant(np.sin((x * 2.0).numpy())), X, "numpy", "None"),
+    ("numpy", "tensorflow", lambda x: tf.constant(np.asarray(x * 2.0)), X, "numpy", "None"),
+    ("numpy", "tensorflow", lambda x: tf.numpy_function(np.sin, [x], tf.float32), X, "PyFunc", "None"),
+    ("numpy", "jax", lambda x: jnp.asarray(np.sin(np.asarray(x))), X, "<lambda>", "0"),
+    ("numpy", "jax", lambda x: jnp.ones(2) * (x * 2.0).sum().item(), X, "<lambda>", "0"),
+    ("numpy", "torch", lambda x: torch.ones(2) * (x * 2.0).sum().item(), X, "item", "None"),
+    ("numpy", "torch", lambda x: torch.tensor(np.sin(x.detach().numpy())), X, "numpy", "None"),
+    ("numpy", "torch", lambda x: torch.tensor(np.sin(x.numpy())), X, "numpy", "None"),
+    ("captured", "tensorflow", tf_captured, X, "rule", "None"),
+    ("captured", "torch", torch_captured, X, "Reads", "None"),
+    ("elsewhere", "tensorflow", lambda x: ONES["tensorflow"] * 3.0, X, "captured (2,)", "None"),
+    ("elsewhere", "jax", lambda x: ONES["jax"] * 3.0, X, "captured (2,)", "0"),
+    ("elsewhere", "torch", lambda x: ONES["torch"] * 3.0, X, "captured (2,)", "None"),
+    ("unused", "tensorflow", lambda x: tf.constant(3.0), X, "", "None"),
+    ("unused", "jax", lambda x: jnp.asarray(3.0), X, "", "0"),
+    ("unused", "torch", lambda x: torch.tensor(3.0), X, "", "None"),
+    ("zero derivative", "tensorflow", lambda x: tf.round(x) * 2.0, X, "Round", "None"),
+    ("zero derivative", "tensorflow", lambda x: tf.sign(x) * 2.0, X, "Sign", "0"),
+    ("zero derivative", "tensorflow", lambda x: tf.cast(tf.argmax(x), tf.float32), X, "ArgMax", "None"),
+    ("zero derivative", "tensorflow", lambda x: tf.cast(x > 0, tf.float32) * 2.0, X, "Greater", "None"),
+    ("zero derivative", "jax", lambda x: jnp.round(x) * 2.0, X, "round", "0"),
+    ("zero derivative", "jax", lambda x: jnp.sign(x) * 2.0, X, "sign", "0"),
+    ("zero derivative", "jax", lambda x: jnp.argmax(x) * 2.0, X, "argmax", "0"),
+    ("zero derivative", "jax", lambda x: (x > 0).astype(float) * 2.0, X, "gt", "0"),
+    ("zero derivative", "torch", lambda x: x.round() * 2.0, X, "round", "0"),
+    ("zero derivative", "torch", lambda x: torch.sign(x) * 2.0, X, "sign", "0"),
+    ("zero derivative", "torch", lambda x: x.argmax() * 2.0, X, "argmax", "None"),
+    ("zero derivative", "torch", lambda x: (x > 0).float() * 2.0, X, "gt", "None"),
+    ("dead", "tensorflow", lambda x: tf.nn.relu(-x), X, "Relu", "0"),
+    ("dead", "jax", lambda x: jax.nn.relu(-x), X, "relu", "0"),
+    ("dead", "jax", lambda x: jnp.maximum(-x, 0.0), X, "max", "0"),
+    ("dead", "torch", lambda x: torch.relu(-x), X, "relu", "0"),
+    ("saturated", "tensorflow", lambda x: tf.sigmoid(1000 * x), X, "Sigmoid", "0"),
+    ("saturated", "tensorflow", lambda x: tf.clip_by_value(x, 0.0, 0.5), X, None, "0"),
+    ("saturated", "jax", lambda x: jax.nn.sigmoid(1000 * x), X, "logistic", "0"),
+    ("saturated", "torch", lambda x: torch.tanh(1000 * x), X, "tanh", "0"),
+    ("saturated", "torch", lambda x: x.clamp(0.0, 0.5), X, "clamp", "0"),
+    ("where", "tensorflow", lambda x: tf.where(x < 0, x, 1.0), X, "SelectV2", "0"),
+    ("where", "jax", lambda x: jnp.where(x < 0, x, 1.0), X, "select_n", "0"),
+    ("where", "torch", lambda x: torch.where(x < 0, x, 1.0), X, "where", "0"),
+    ("0·inf", "tensorflow", lambda x: tf.where(x > 0, tf.math.log(x), 0.0), ZERO, "Log", "NaN"),
+    ("0·inf", "tensorflow", lambda x: tf.math.log(x) * ZEROS["tensorflow"], ZERO, "Log", "NaN"),
+    ("0·inf", "jax", lambda x: jnp.where(x > 0, jnp.sqrt(x), 0.0), ZERO, "sqrt", "NaN"),
+    ("0·inf", "jax", lambda x: jnp.sqrt(x) * ZEROS["jax"], ZERO, "sqrt", "NaN"),
+    ("0·inf", "torch", lambda x: torch.where(x > 0, torch.sqrt(x), 0.0), ZERO, "sqrt", "NaN"),
+    ("0·inf", "torch", lambda x: torch.sqrt(x) * ZEROS["torch"], ZERO, "sqrt", "NaN"),
+    ("singular", "tensorflow", lambda x: tf.sqrt(x), ZERO, "Sqrt", "inf"),
+    ("singular", "jax", lambda x: jnp.sqrt(x), ZERO, "sqrt", "inf"),
+    ("singular", "torch", lambda x: torch.sqrt(x), ZERO, "sqrt", "inf"),
+    ("forward", "tensorflow", lambda x: tf.sqrt(-x) * x, X, "Sqrt", "NaN"),
+    ("forward", "jax", lambda x: jnp.sqrt(-x) * x, X, "sqrt", "NaN"),
+    ("forward", "torch", lambda x: torch.sqrt(-x) * x, X, "sqrt", "NaN"),
+    ("zero factor", "tensorflow", lambda x: x * ZEROS["tensorflow"], X, "Mul", "0"),
+    ("zero factor", "jax", lambda x: x * ZEROS["jax"], X, "mul", "0"),
+    ("zero factor", "torch", lambda x: x * ZEROS["torch"], X, "mul", "0"),
+    ("rule", "tensorflow", lambda x: tf_zeros(x), X, "tf_zeros", "0"),
+    ("rule", "jax", lambda x: jax_zeros(x), X, "jax_zeros", "0"),
+    ("rule", "torch", lambda x: Zeros.apply(x), X, "Zeros", "0"),
+    ("cancels", "tensorflow", lambda x: x - x, X, "", "0"),
+    ("cancels", "jax", lambda x: x - x, X, "", "0"),
+    ("cancels", "torch", lambda x: x - x, X, "", "0"),
+    ("no_grad", "torch", torch_unrecorded, X, "mul", "None"),
+    ("flows", "tensorflow", lambda x: x * 2.0, X, "", "2.83"),
+    ("flows", "jax", lambda x: x * 2.0, X, "", "2.83"),
+    ("flows", "torch", lambda x: x * 2.0, X, "", "2.83"),
+]
+TENSORS = {"tensorflow": tf.constant, "jax": jnp.asarray, "torch": torch.tensor}
+
+
+@pytest.mark.parametrize(
+    ("kind", "host", "f", "point", "operation", "gradient"),
+    CASES,
+    ids=[f"{case[1]}-{case[0]}-{case[4]}" for case in CASES],
+)
+def test_the_kind_of_a_loss_is_named(kind, host, f, point, operation, gradient):
+    answer = pb.why(f, TENSORS[host](point))
+    assert answer.kind == kind, str(answer)
+    assert answer.gradient == gradient
+    if operation is not None:
+        assert answer.lost_at.partition(" (test_why")[0] == operation
+    assert answer.fix or kind == "flows"
+    if kind not in ("unused", "elsewhere"):
+        assert answer.path[-1] == "x"
+
+
+def test_the_answer_is_a_few_sentences():
+    def loss(x):
+        return (x * 3.0).detach().sum()
+
+    assert str(pb.why(loss, torch.tensor(X))).splitlines()[::2] == [
+        "The gradient of loss by x is None.",
+        "Path: output ← sum ← detach ← mul ← x.",
+    ]
+    assert "test_why.py:" in pb.why(loss, torch.tensor(X)).lost_at
+
+
+def test_the_trap_of_where_has_its_own_fix():
+    answer = pb.why(lambda x: jnp.where(x > 0, jnp.sqrt(x), 0.0), jnp.asarray(ZERO))
+    assert "where(ok, x, 1.0)" in answer.fix
+
+
+def test_of_several_arguments_the_worst_is_answered_for():
+    answer = pb.why(lambda x, y: x * torch.sqrt(y), (torch.tensor([0.0]), torch.tensor([0.0])))
+    assert answer.source == "y"
+    assert answer.kind == "0·inf"
+
+
+def test_every_place_that_loses_it_is_named():
+    answer = pb.why(lambda x: tf.stop_gradient(tf.cast(tf.round(x), tf.int32) * 2), tf.constant(X))
+    assert answer.also or answer.kind == "integer"
+
+
+# ── variables ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_variable_that_is_not_trained_is_not_watched():
+    answer = pb.why(lambda: tf.reduce_sum(FROZEN * 2.0), FROZEN)
+    assert answer.kind == "unwatched"
+    assert "trainable=True" in answer.fix
+    trained = tf.Variable(X)
+    assert pb.why(lambda: tf.reduce_sum(trained * 2.0), trained).kind == "flows"
+    assert pb.why(lambda v: tf.reduce_sum(v * 2.0), FROZEN).kind == "unwatched"
+
+
+def test_a_constant_of_tensorflow_must_be_watched():
+    assert "tape.watch" in str(pb.why(lambda x: x * 2.0, tf.constant(X)))
+
+
+def test_a_parameter_is_followed_through_its_module():
+    answer = pb.why(lambda: LAYER(torch.ones(2)).detach() * 2.0, LAYER.weight)
+    assert answer.kind == "stop"
+    assert answer.source == "LAYER.weight"
+
+
+# ── tensors ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_tensor_of_torch_knows_its_graph():
+    x = torch.tensor(X, requires_grad=True)
+    assert pb.why(torch.relu(-x * 2.0), x).kind == "dead"
+    middle = x * 3.0
+    assert pb.why((middle * 2.0).sum(), middle).gradient == "2.83"
+    cut = (x * 2.0).detach().requires_grad_()
+    answer = pb.why(cut * 3.0, x)
+    assert answer.kind == "no history"
+    assert "Pass the function" in answer.fix
+
+
+@pytest.mark.parametrize("tensor", [tf.constant(X), jnp.asarray(X)], ids=["tensorflow", "jax"])
+def test_a_tensor_without_history_is_refused_in_words(tensor):
+    with pytest.raises(pb.errors.InputError, match="no history is kept"):
+        pb.why(tensor * 2.0, tensor)
