@@ -19,7 +19,7 @@ from torch.nn.modules.module import register_module_forward_hook
 
 from pullback.hosts.torch import private
 from pullback.watching import places
-from pullback.watching.framework import Detach, Framework
+from pullback.watching.framework import Framework, Looking
 from pullback.watching.hearing import HEARING, note
 from pullback.watching.record import BINS, SHIFT, WIDTH
 
@@ -199,10 +199,11 @@ class _Model:
         self.modules = {
             id(part): (path or type(part).__name__, self) for path, part in module.named_modules()
         }
-        self.hooks = []
+        self.hooks, self.weights = [], []
         for path, weight in module.named_parameters():
             if weight.requires_grad:
                 at = places.number(path, "weight", module)
+                self.weights.append(at)
                 self.hooks.append(weight.register_hook(functools.partial(_look, number=at)))
         _watched.update(self.modules)
         if _Hook.handle is None:
@@ -246,8 +247,11 @@ class Torch(Framework):
             torch.ops.pullback.look(gradient.detach(), _WRITTEN, number)
         return gradient
 
-    def attach(self, model: Any) -> Detach | None:
-        return _Model(model).detach if isinstance(model, torch.nn.Module) else None
+    def attach(self, model: Any) -> Looking | None:
+        if not isinstance(model, torch.nn.Module):
+            return None
+        made = _Model(model)
+        return Looking(made.detach, made.weights)
 
 
 FRAMEWORK = Torch()
