@@ -17,7 +17,6 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from importlib import metadata
 from typing import Any
 
 from pullback.checker import check
@@ -43,7 +42,7 @@ class Table:
     """Hold the functions of a framework by name, each with the calls to check."""
 
     title: str
-    package: str
+    version: str
     calls: Mapping[str, Callable[[], Iterator[Call]]]
     known: Mapping[str, Callable[[], tuple[Any, Any]]]
     left_out: Mapping[str, str] = dataclasses.field(default_factory=dict)
@@ -86,7 +85,7 @@ class Head:
     """Hold what is said of a table beside its rows."""
 
     title: str
-    package: str
+    version: str
     names: tuple[str, ...]
     functions: int  # of the whole table
     left_out: Mapping[str, str]
@@ -113,7 +112,7 @@ def rows(given: argparse.Namespace, skipped: set[str], out: Any) -> None:
     table = importlib.import_module(given.table).table()
     names = tuple(name for name in table.calls if is_named(name, given.only))[:: given.every]
     functions = functions_of(table.calls)
-    out.send(Head(table.title, table.package, names, functions, table.left_out, frozenset(table.known)))
+    out.send(Head(table.title, table.version, names, functions, table.left_out, frozenset(table.known)))
     left = [] if given.list else [name for name in names if name not in skipped]
     for name in left[:CHUNK]:
         out.send((name, None))
@@ -166,7 +165,7 @@ def written(page: str, head: Head, found: Mapping[str, Any]) -> str:
     counts = head.counts(found)
     cells = [counts[key] for key in ("right", "undecided", "known", "wrong", "crash")]
     total = [f"{functions_of(found)} of {head.functions}", sum(cells), *cells]
-    line = f"{named}| {metadata.version(head.package)} | {' | '.join(map(str, total))} |"
+    line = f"{named}| {head.version} | {' | '.join(map(str, total))} |"
     lines = page.splitlines()
     old = [i for i, other in enumerate(lines) if other.startswith(named)]
     if old:

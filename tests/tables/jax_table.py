@@ -260,4 +260,4 @@ def array(value: Any) -> Any:
 def table() -> driver.Table:
     """Give the table."""
     calls = calls_of(SPELLED, array, {"jnp": jnp})
-    return driver.Table("JAX", "jax", calls, KNOWN, left_out_of(SPELLED, LEFT_OUT))
+    return driver.Table("JAX", jax.__version__, calls, KNOWN, left_out_of(SPELLED, LEFT_OUT))

@@ -160,5 +160,5 @@ def table() -> driver.Table:
     """Give the table."""
     calls = calls_of(SPELLED, tensor, {"ops": keras.ops})
     return driver.Table(
-        f"Keras on {keras.config.backend()}", "keras", calls, KNOWN, left_out_of(SPELLED, LEFT_OUT)
+        f"Keras on {keras.config.backend()}", keras.__version__, calls, KNOWN, left_out_of(SPELLED, LEFT_OUT)
     )

@@ -107,6 +107,27 @@ def moments_twice() -> tuple[Any, Any]:
     return variance, second(lambda x: tf.reduce_mean((x - tf.reduce_mean(x)) ** 2))
 
 
+def labels_at_second_order() -> tuple[Any, Any]:
+    """The gradient of the logits moves with the labels, and its own gradient says that it does not."""
+    labels = tf.constant([[0.2, 0.3, 0.5]], tf.float64)
+    logits = tf.constant([[1.0, -0.5, 0.3]], tf.float64)
+
+    def mixed(f: Callable[..., Any]) -> Any:
+        with tf.GradientTape() as outer:
+            outer.watch(labels)
+            with tf.GradientTape() as inner:
+                inner.watch(logits)
+                loss = f(labels=labels, logits=logits)
+            total = inner.gradient(loss, logits)[0, 0]
+        found = outer.gradient(total, labels)
+        return tf.zeros_like(labels) if found is None else found
+
+    def plain(labels: Any, logits: Any) -> Any:
+        return -tf.reduce_sum(labels * tf.nn.log_softmax(logits), -1)
+
+    return mixed(tf.nn.softmax_cross_entropy_with_logits), mixed(plain)
+
+
 KNOWN: dict[str, Callable[[], tuple[Any, Any]]] = {
     "tensorflow.math.segment_mean(x, seg)": empty_segment,
     "tensorflow.math.segment_max(x, seg)": empty_segment,
@@ -119,4 +140,6 @@ KNOWN: dict[str, Callable[[], tuple[Any, Any]]] = {
     "tensorflow.math.reduce_prod(c)": complex_product_twice,
     "tensorflow.linalg.det(ca)": complex_determinant,
     "tensorflow.nn.moments(x, [0])": moments_twice,
+    "tensorflow.nn.softmax_cross_entropy_with_logits"
+    "(labels=p / p.sum(1, keepdims=True), logits=x)": labels_at_second_order,
 }

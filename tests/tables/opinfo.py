@@ -53,4 +53,4 @@ def table() -> driver.Table:
     """Give the table."""
     calls = {named(op): functools.partial(samples, op) for op in op_db if has_gradient(op)}
     left_out = {named(op): "no gradient in float64" for op in op_db if not has_gradient(op)}
-    return driver.Table("PyTorch", "torch", calls, KNOWN, left_out)
+    return driver.Table("PyTorch", torch.__version__, calls, KNOWN, left_out)

@@ -169,4 +169,4 @@ LEFT_OUT = {
 def table() -> driver.Table:
     """Give the table."""
     calls = calls_of(SPELLED, tf.constant, {"tf": tf})
-    return driver.Table("TensorFlow", "tensorflow", calls, KNOWN, left_out_of(SPELLED, LEFT_OUT))
+    return driver.Table("TensorFlow", tf.__version__, calls, KNOWN, left_out_of(SPELLED, LEFT_OUT))

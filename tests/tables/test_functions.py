@@ -91,9 +91,9 @@ def test_a_table_names_what_exists_once_and_what_is_known(module):
 
 def test_a_line_of_the_page_is_replaced_and_others_stay():
     page = "| framework | version |\n| --- | --- |\n| Other | 1 |\n\nMore.\n"
-    head = driver.Head("NumPy", "numpy", ("f(x)", "f(y)", "g(x)"), 5, {}, frozenset({"g(x)"}))
+    head = driver.Head("NumPy", "2.1", ("f(x)", "f(y)", "g(x)"), 5, {}, frozenset({"g(x)"}))
     found = {name: {"verdict": "wrong" if name == "g(x)" else "right"} for name in head.names}
     once = driver.written(page, head, found)
-    assert once.splitlines()[3] == f"| NumPy | {np.__version__} | 2 of 5 | 3 | 2 | 0 | 1 | 0 | 0 |"
+    assert once.splitlines()[3] == "| NumPy | 2.1 | 2 of 5 | 3 | 2 | 0 | 1 | 0 | 0 |"
     assert driver.written(once, head, found) == once
     assert once.splitlines()[2] == "| Other | 1 |"
