@@ -140,6 +140,18 @@ def command() -> Any:
         """
         raise SystemExit(examine(as_json=as_json))
 
+    @pullback.command(epilog="Exit codes: 0 it is drawn, 2 the target could not be traced or found.")
+    @click.argument("target")
+    @click.option("-o", "--output", type=file, help="Write a file: .svg, .png, .dot, .mmd or .txt.")
+    def graph(target: str, output: str | None) -> None:
+        """Draw a function (mylib.losses:focal) at its @pb.example arguments, forward and backward.
+
+        Without a file the graph is printed, with the norm of the gradient on every edge.
+        """
+        from pullback.graphs.command import draw
+
+        raise SystemExit(draw(target, output))
+
     return pullback
 
 

@@ -19,7 +19,7 @@ from pullback.graphs.parts import Edge, Mark, Node, State
 if TYPE_CHECKING:
     from pullback.graphs.graph import Graph
 
-SCREEN = 30  # boxes that are legible on one screen
+SCREEN = 27  # boxes that are legible on one screen
 _WORST: tuple[State, ...] = ("nan", "inf", "flows", "zero", "none", "unmeasured", "still")
 _INTENTS = ("differs", "surrogate", "exact")
 
@@ -37,7 +37,9 @@ def folded(graph: Graph, limit: int) -> Graph:
     for depth in range(max(map(len, scopes)), 0, -1):
         groups = _drawn_in(graph, _by_scope(nodes, scopes, depth))
         if len(set(groups)) <= limit:
-            return _drawn(graph, groups, [scope[:depth] for scope in scopes])
+            wider = _drawn_in(graph, _by_scope(nodes, scopes, depth - 1)) if depth > 1 else None
+            if wider is None or len(set(wider)) < len(set(groups)):
+                return _drawn(graph, groups, [scope[:depth] for scope in scopes])
     scopes = [scope[:1] for scope in scopes]
     runs = _runs(graph, _drawn_in(graph, groups))
     parts = [_parts(scopes[run[-1]][0] if scopes[run[-1]] else nodes[run[-1]].name) for run in runs]
@@ -45,7 +47,7 @@ def folded(graph: Graph, limit: int) -> Graph:
     best = runs
     for count in range(max(map(len, parts)), 0, -1):
         joined = _joined(runs, [[] if end else words[:count] for words, end in zip(parts, ends)])
-        if limit / 3 <= len(joined) <= limit:
+        if limit / 2 <= len(joined) <= limit:
             return _drawn(graph, _of(joined, len(nodes)), scopes)
         best = joined if len(joined) > limit else best
     return _drawn(graph, _of(_evenly(nodes, best, limit), len(nodes)), scopes)

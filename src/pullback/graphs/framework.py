@@ -22,6 +22,7 @@ from pullback import define
 from pullback.graphs import marks, words
 from pullback.graphs.order import ordered
 from pullback.graphs.parts import Edge, Flow, Kind, Mark, Node, State
+from pullback.report.printable import printable
 from pullback.rule import name_of
 from pullback.view.arguments import Arguments
 from pullback.view.definition import HERE, PACKAGES, Definition
@@ -85,7 +86,7 @@ class Sketch:
         """Add a node, and give its id."""
         does = words.does(operation) if kind == "operation" and rule is None else ""
         new = len(self.nodes)
-        shown = name or words.shown(operation)
+        shown = printable(name or words.shown(operation))  # users name scopes, variables and functions
         self.nodes.append(Node(new, operation, shown, kind, does, tuple(scope), rule, None, place))
         return new
 

@@ -12,8 +12,8 @@ from itertools import pairwise
 from pullback.errors import HostError
 from pullback.graphs.order import layers
 
-GAP, ROW, GUTTER = 26.0, 74.0, 36.0
-SCREEN = (1200.0, 660.0)  # what a picture should not be larger than
+GAP, ROW, GUTTER = 26.0, 72.0, 36.0
+SCREEN = (1200.0, 670.0)  # what a picture should not be larger than
 Point = tuple[float, float]
 
 

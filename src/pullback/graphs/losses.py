@@ -32,6 +32,7 @@ LOSSES = {
         "{name} makes whole numbers, and those have no derivative.",
         "Keep it floating; where whole numbers are meant, pb.straight_through and pb.round pass one on.",
     ),
+    "integer source": Loss("It is made of whole numbers, and those have no derivative.", "Pass floats."),
     "zero derivative": Loss(
         "{name} is constant between its steps: its derivative is zero everywhere.",
         "Use pb.round, pb.sign or pb.heaviside, pb.straight_through, or a smooth function in its place.",
@@ -126,7 +127,7 @@ def of_none(node: Node, before: Sequence[Edge], after: Sequence[Edge], host: str
     if any(e.place == -1 and e.state == "none" for e in before) and node.rule is not None:
         return "captured"
     if node.rule is not None:
-        return "rule"
+        return _of_rule(node)
     if node.does == "stop":
         return "stop"
     if node.does == "leave":
@@ -138,10 +139,16 @@ def of_none(node: Node, before: Sequence[Edge], after: Sequence[Edge], host: str
     return "no_grad" if host == "torch" else "no gradient"
 
 
+def _of_rule(node: Node) -> str:
+    """Tell the rules of this library that stop a gradient from those that lose it."""
+    stops = node.rule is not None and node.rule.maker == "pullback" and node.name == "stop_gradient"
+    return "stop" if stops else "rule"
+
+
 def of_zero(node: Node, before: Sequence[Edge], others: Sequence[Edge]) -> str:
     """Name why an operation passes zeros on."""
     if node.rule is not None:
-        return "rule"
+        return _of_rule(node)
     if node.does in STEPS:
         return "zero derivative"
     if node.does == "stop":
@@ -149,7 +156,7 @@ def of_zero(node: Node, before: Sequence[Edge], others: Sequence[Edge]) -> str:
     if node.does == "leave":
         return "numpy"
     if node.does == "relu":
-        return "dead"
+        return _of_relu(node, before)
     if node.does in ("clamp", "sigmoid", "tanh", "softmax", "exp"):
         return "saturated"
     if node.does == "where":
@@ -157,6 +164,13 @@ def of_zero(node: Node, before: Sequence[Edge], others: Sequence[Edge]) -> str:
     if node.does == "multiply":
         return "zero factor"
     return "zero"
+
+
+def _of_relu(node: Node, before: Sequence[Edge]) -> str:
+    """Tell an activation that is fed nothing positive from a maximum that takes the other operand."""
+    if all(e.value is None or e.value.high <= 0 for e in before):
+        return "dead"
+    return "where" if "max" in node.operation.lower() else "saturated"
 
 
 def of_broken(node: Node, before: Sequence[Edge], arriving: Sequence[Edge], selected: bool) -> str:

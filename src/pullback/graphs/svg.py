@@ -11,6 +11,7 @@ from importlib.util import find_spec
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from pullback.errors import OptionError
 from pullback.graphs import text
 from pullback.graphs.layout import Point, laid_out
 from pullback.graphs.parts import BROKEN, LOST, Edge, Node
@@ -31,6 +32,7 @@ INTENTS = {"exact": "#1a7f37", "surrogate": "#8250df", "differs": "#bc4c00"}
 BIG, SMALL = 12.0, 10.0
 WIDE = 0.602  # of the type, in its size
 MARGIN = 40.0
+MOST = 1500  # boxes
 Box = tuple[float, float, float, float]  # left, top, right, bottom
 
 
@@ -41,9 +43,21 @@ def available() -> bool:
 
 def svg(graph: Graph) -> str:
     """Draw a graph."""
+    if len(graph.nodes) > MOST:
+        raise OptionError.about(
+            "graph",
+            found=f"{len(graph.nodes)} boxes in one picture",
+            expected=f"at most {MOST}",
+            why="nobody could read it, and to lay it out takes long",
+            fix="graph.svg(), which folds, or graph.fold(500).svg(fold=False)",
+        )
     sizes = [_size(node) for node in graph.nodes]
     late = [node.kind in ("variable", "captured") for node in graph.nodes]
-    layout = laid_out(sizes, [(e.source, e.target) for e in graph.edges], late)
+    room = list(sizes)  # beside a line stands the shape of what it carries
+    for edge in graph.edges:
+        width, height = room[edge.source]
+        room[edge.source] = max(width, 2 * _wide(text.shape(edge), SMALL) + 24.0), height
+    layout = laid_out(room, [(e.source, e.target) for e in graph.edges], late)
     head = _head(graph, max(layout.width, 460.0))
     left, top = MARGIN, 22.0 + 16.0 * len(head) + 44.0
     boxes = [(x + left, y + top) for x, y in layout.boxes]

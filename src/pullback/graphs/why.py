@@ -49,7 +49,7 @@ class Why:
         if self.path:
             lines.append(f"Path: {' ← '.join(self.path)}.")
         if self.also:
-            lines.append(f"It would be lost again at {', '.join(self.also)}.")
+            lines.append(f"It is lost at {', '.join(self.also)}, too.")
         if self.graph.problem:
             lines.append(self.graph.problem)
         return "\n".join([*lines, *([f"Fix: {self.fix}"] if self.fix else [])])
@@ -91,7 +91,7 @@ def _of_tensor(target: Any, given: Sequence[Any], framework: str, tracer: Tracer
             "why",
             found=f"the target is a {type(target).__name__}",
             expected="a function of the source",
-            why="what this tensor was computed from is not known: no history is kept in it",
+            why="what a tensor was computed from is not known here: no history is kept in it",
             fix="pb.why(lambda x: loss(x), x)",
         )
     names = [f"source {i}" for i in range(len(given))] if len(given) > 1 else ["the source"]
@@ -237,8 +237,13 @@ def _answer(graph: Graph, wanted: Sequence[Node], tracer: Tracer, variables: Seq
 
 
 def _of_source(graph: Graph, source: Node) -> Why:
+    if source.id < 0:
+        return _made(graph, source, "unused", None, (), "None")
     search = Search(graph, source)
     state = flow(source.gradient)
+    used = search.after.get(source.id, ())
+    if used and all(edge.dtype.startswith(losses.INTEGERS) for edge in used):
+        return _made(graph, source, "integer source", None, search.path(None), "None")
     if not search.between:
         left = search.left()
         if left is not None:
@@ -277,7 +282,7 @@ def _made(
     name = "it" if node is None else node.name
     if gradient == "None" and graph.host == "jax":
         gradient = "0"  # JAX has no None: it writes zeros
-    shown = kind.removeprefix("where ") if kind == "where 0·inf" else kind
+    shown = {"where 0·inf": "0·inf", "integer source": "integer"}.get(kind, kind)
     means, fix = loss.means.replace("{name}", name), loss.fix.replace("{name}", name)
     if kind == "flows" and graph.host == "tensorflow" and source.kind == "input":
         means += " If your tape gives None, it does not watch this tensor: tape.watch(x)."

@@ -2,7 +2,7 @@
 
 It imports nothing that lies in the working folder: a `json.py` there is the script's, not ours. It has a
 process group of its own, so that whatever the script started ends with it. At a terminal it stays in the
-group of the command: only that one may read from the keyboard.
+group of the command: only that one may read from the keyboard. There its descendants are looked up.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from types import FrameType
 from typing import Any
 
@@ -71,25 +71,49 @@ class Process:
     def interrupt(self) -> None:
         """Pass an interrupt on, where the terminal has not done so."""
         if self.apart and self.child.poll() is None:
-            self._send(signal.SIGINT)
+            _send(signal.SIGINT, [-self.pid])
 
     def end(self) -> None:
         """End the child and what it has started: asked first, then made to."""
         running = self.child.poll() is None
         if not running and not self.apart:
             return
-        self._send(signal.SIGTERM)
+        # Looked up while the child lives: a process that has lost its parent is not found.
+        members = [-self.pid] if self.apart else [self.pid, *descendants(self.pid)]
+        _send(signal.SIGTERM, members)
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.child.wait(GRACE if running else 0)
-        self._send(signal.SIGKILL if hasattr(signal, "SIGKILL") else signal.SIGTERM)
+        _send(signal.SIGKILL if hasattr(signal, "SIGKILL") else signal.SIGTERM, members)
         self.child.wait()
 
-    def _send(self, number: int) -> None:
+
+def _send(number: int, members: Sequence[int]) -> None:
+    """Send a signal to processes; a negative number is a group."""
+    for pid in members:
         with contextlib.suppress(ProcessLookupError, PermissionError):
-            if self.apart:
-                os.killpg(self.pid, number)
-            elif self.child.poll() is None:
-                self.child.send_signal(number)
+            os.kill(pid, number)
+
+
+def descendants(pid: int) -> list[int]:
+    """List what a process has started, and what that has started; nothing where the system does not tell."""
+    children: dict[int, list[int]] = {}
+    with contextlib.suppress(OSError):
+        for name in filter(str.isdigit, os.listdir("/proc")):
+            with contextlib.suppress(OSError, ValueError, IndexError):
+                children.setdefault(int(_stat(int(name))[1]), []).append(int(name))
+    found: list[int] = []
+    waiting = [pid]
+    while waiting:
+        here = children.get(waiting.pop(), [])
+        found += here
+        waiting += here
+    return found
+
+
+def _stat(pid: int) -> list[bytes]:
+    """Read what the system says of a process, behind its name."""
+    with open(f"/proc/{pid}/stat", "rb") as file:
+        return file.read().rpartition(b")")[2].split()
 
 
 def _at_terminal() -> bool:
@@ -121,8 +145,7 @@ class Watch:
 def cpu_time(pid: int) -> float | None:
     """Give the CPU time of another process, None where it is not told."""
     try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            fields = file.read().rpartition(b")")[2].split()
+        fields = _stat(pid)
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
     except (OSError, ValueError, IndexError, AttributeError):
         return None

@@ -2,6 +2,7 @@
 
 import json
 import os
+import pty
 import signal
 import subprocess
 import sys
@@ -35,12 +36,12 @@ def command(project, monkeypatch):
     temporary.mkdir(exist_ok=True)
     monkeypatch.setenv("TMPDIR", str(temporary))
 
-    def run(*arguments, folder=".", wait=True):
+    def run(*arguments, folder=".", wait=True, keyboard=subprocess.DEVNULL):
         child = subprocess.Popen(
             [sys.executable, str(project.folder / "bin/pullback"), "check", "--seed", "1", *arguments],
             cwd=project.folder / folder,
             env={**os.environ, "PYTHONPATH": project.path()},
-            stdin=subprocess.DEVNULL,
+            stdin=keyboard,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
         )
@@ -143,13 +144,25 @@ def alive(pid):
         return False
 
 
-@pytest.mark.parametrize(("name", "jobs"), [("SIGTERM", "1"), ("SIGHUP", "1"), ("SIGINT", "2")])
-def test_a_signal_ends_all_and_what_was_found_is_printed(project, command, name, jobs):
+@pytest.fixture
+def keyboards():
+    """Give what stands for the keyboard: nothing, or a terminal."""
+    here, there = pty.openpty()
+    yield {"nothing": subprocess.DEVNULL, "terminal": there}
+    os.close(here)
+    os.close(there)
+
+
+@pytest.mark.parametrize(
+    ("name", "jobs", "keyboard"),
+    [("SIGTERM", "1", "terminal"), ("SIGHUP", "1", "nothing"), ("SIGINT", "2", "nothing")],
+)
+def test_a_signal_ends_all_and_what_was_found_is_printed(project, command, keyboards, name, jobs, keyboard):
     number = getattr(signal, name)
     project.write("slow.py", SLOW)
     ready = project.folder / "ready"
     ready.unlink(missing_ok=True)
-    child = command("slow.py", "--json", "slow.json", "-j", jobs, wait=False)
+    child = command("slow.py", "--json", "slow.json", "-j", jobs, wait=False, keyboard=keyboards[keyboard])
     while not (ready.exists() and len(ready.read_text().split()) == 2):
         assert child.poll() is None
         time.sleep(0.05)

@@ -227,7 +227,7 @@ def test_modules_of_torch_are_scopes_and_parameters_are_named():
     graph = pb.graph(model, torch.ones(4, 2))
     assert {n.name for n in graph.nodes if n.kind == "variable"} == {"0.weight", "0.bias"}
     (tanh,) = [n for n in graph.nodes if n.name == "tanh"]
-    assert tanh.scope == ("Sequential", "1")
+    assert tanh.scope == ("Sequential", "1 Tanh")
     assert model[0].weight.grad is None, "looking changes nothing"
 
 
@@ -237,3 +237,52 @@ def test_a_value_that_leaves_torch_is_drawn():
 
     graph = pb.graph(f, torch.ones(2))
     assert [n.name for n in graph.nodes if n.does == "leave"] == ["item"]
+
+
+def test_layers_that_make_their_weights_at_first_are_drawn_with_them():
+    import keras
+
+    graph = pb.graph(keras.layers.Dense(2, name="dense"), tf.ones((3, 4)))
+    assert graph.notes == ()
+    assert {n.name for n in graph.nodes if n.kind == "variable"} == {"dense/kernel", "dense/bias"}
+    assert all(n.gradient is not None for n in graph.nodes if n.is_source)
+
+
+def test_gradients_pass_through_loops_and_lists_of_tensors():
+    graph = pb.graph(lambda x: tf.map_fn(lambda row: row * 2.0, x), tf.ones((3, 4)))
+    assert graph.culprit is None
+    assert graph.nodes[0].gradient.norm == pytest.approx(np.sqrt(48))
+
+
+def test_what_only_runs_forward_is_said():
+    def f(x):
+        return jax.lax.while_loop(lambda c: c[0] < 3, lambda c: (c[0] + 1, c[1] * 2), (0, x))[1]
+
+    graph = pb.graph(f, jnp.ones(3))
+    assert graph.notes[0].startswith("while has no derivative in JAX: ValueError: Reverse-mode")
+    assert graph.nodes[graph.culprit.node].name == "while"
+
+
+def test_an_input_that_is_returned_has_the_gradient_it_is_given(host):
+    tensor = HOSTS[host][0]
+    graph = pb.graph(lambda x: x, tensor([1.0, 2.0]))
+    assert graph.nodes[0].gradient.norm == pytest.approx(np.sqrt(2))
+
+
+def test_the_gradient_of_a_function_is_a_function_too():
+    graph = pb.graph(torch.func.grad(lambda x: (x**3).sum()), torch.ones(2))
+    assert graph.problem == ""
+    assert graph.nodes[0].gradient.norm == pytest.approx(np.sqrt(72))
+
+
+def test_too_many_operations_are_drawn_without_measures(monkeypatch):
+    from pullback.graphs.jax import drawing as on_jax
+    from pullback.graphs.tensorflow import drawing as on_tensorflow
+
+    monkeypatch.setattr(on_jax, "MEASURED", 3)
+    monkeypatch.setattr(on_tensorflow, "MEASURED", 3)
+    for f, x in ((jnp.sin, jnp.ones(2)), (tf.sin, tf.ones(2))):
+        graph = pb.graph(lambda x, f=f: f(f(f(f(x)))), x)
+        assert "4 operations are too many" in graph.notes[0]
+        assert [e.state for e in graph.edges] == ["unmeasured"] * 5
+        assert graph.culprit is None

@@ -77,6 +77,11 @@ CASES = [
     ("stop", "jax", lambda x: jax.lax.stop_gradient(x) * 2.0, X, "stop_gradient", "0"),
     ("stop", "torch", lambda x: x.detach() * 2.0, X, "detach", "None"),
     ("stop", "torch", lambda x: x.data * 2.0, X, "data", "None"),
+    ("stop", "torch", lambda x: x.clone().detach().requires_grad_() * 2.0, X, "detach", "None"),
+    ("stop", "tensorflow", lambda x: pb.stop_gradient(x) * 2.0, X, "stop_gradient", "None"),
+    ("stop", "jax", lambda x: pb.stop_gradient(x) * 2.0, X, "stop_gradient", "0"),
+    ("stop", "torch", lambda x: pb.stop_gradient(x) * 2.0, X, "stop_gradient", "None"),
+    ("integer", "torch", lambda x: x * 2, [1, 2], "", "None"),
     ("integer", "tensorflow", lambda x: tf.cast(tf.cast(x, tf.int32), tf.float32), X, "Cast", "None"),
     ("integer", "jax", lambda x: x.astype(int).astype(float), X, "convert_element_type", "0"),
     ("integer", "torch", lambda x: x.long().float() * 2.0, X, "long", "None"),
@@ -119,6 +124,7 @@ CASES = [
     ("saturated", "torch", lambda x: x.clamp(0.0, 0.5), X, "clamp", "0"),
     ("where", "tensorflow", lambda x: tf.where(x < 0, x, 1.0), X, "SelectV2", "0"),
     ("where", "jax", lambda x: jnp.where(x < 0, x, 1.0), X, "select_n", "0"),
+    ("where", "torch", lambda x: torch.maximum(x, ONES["torch"] * 9.0), X, "maximum", "0"),
     ("where", "torch", lambda x: torch.where(x < 0, x, 1.0), X, "where", "0"),
     ("0·inf", "tensorflow", lambda x: tf.where(x > 0, tf.math.log(x), 0.0), ZERO, "Log", "NaN"),
     ("0·inf", "tensorflow", lambda x: tf.math.log(x) * ZEROS["tensorflow"], ZERO, "Log", "NaN"),
@@ -190,6 +196,18 @@ def test_of_several_arguments_the_worst_is_answered_for():
 def test_every_place_that_loses_it_is_named():
     answer = pb.why(lambda x: tf.stop_gradient(tf.cast(tf.round(x), tf.int32) * 2), tf.constant(X))
     assert answer.also or answer.kind == "integer"
+
+
+def test_thousands_of_operations_that_nobody_recorded_are_followed():
+    def f(x):
+        with torch.no_grad():
+            for _ in range(1500):
+                x = x * 1.0
+        return x
+
+    answer = pb.why(f, torch.tensor(X))
+    assert answer.kind == "no_grad"
+    assert len(answer.path) == 12
 
 
 # ── variables ────────────────────────────────────────────────────────────────────────────────────────────

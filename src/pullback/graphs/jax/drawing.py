@@ -97,8 +97,7 @@ class Drawing:
         if step is not None:
             step.node = new
             step.run()
-            if step.problem:
-                self.sketch.notes.append(f"{name or drawn} has no derivative in JAX: {step.problem}")
+            self._said(step)
             self.sketch.told(new, kept=step.kept)
             self.steps.append(step)
         for place, (origin, value) in enumerate(operands):
@@ -110,9 +109,15 @@ class Drawing:
         outputs = step.outputs if step is not None else [None] * len(eqn.outvars)
         return [((new, port), value) for port, value in enumerate(outputs)]
 
+    def _said(self, step: Step) -> None:
+        if step.problem:
+            name = self.sketch.nodes[step.node].name
+            self.sketch.notes.append(f"{name} has no derivative in JAX: {step.problem}")
+
     def _edge(self, origin: tuple[int, int], target: int, aval: Any, value: Any, place: int) -> int:
         floating = is_float(aval.dtype)
-        flow = None if value is None else Flow.of(value) if aval.dtype.kind in "fciubV" else None
+        is_number = getattr(aval.dtype, "kind", "") in "fciubV" and hasattr(aval.dtype, "kind")
+        flow = Flow.of(value) if value is not None and is_number else None
         return self.sketch.edge(
             origin[0], target,
             shape=tuple(aval.shape), dtype=str(aval.dtype), value=flow, port=origin[1], place=place,
@@ -159,6 +164,7 @@ class Drawing:
             cotangents = [self.totals.get((step.node, port)) for port in range(len(step.outputs))]
             self._told(step.node, cotangents)
             shares = step.pull(cotangents)
+            self._said(step)
             for place, edge in step.edges.items():
                 if self.sketch.edges[edge].state == "still" or step.answers:
                     self.sketch.calm(edge)

@@ -78,7 +78,11 @@ class Step:
         if self.pullback is None or all(c is None for c, _ in pairs):
             return {}
         filled = [jnp.zeros_like(y) if c is None else c for c, y in pairs]
-        return dict(zip(self.moving, self.pullback(filled)))
+        try:
+            return dict(zip(self.moving, self.pullback(filled)))
+        except Exception as error:  # a loop that only runs forward says so here
+            self.problem = sentence(error)
+            return {}
 
 
 def is_float(dtype: Any) -> bool:

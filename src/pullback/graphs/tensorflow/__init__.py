@@ -14,7 +14,6 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from pullback import tree
 from pullback.graphs.framework import Asked, Sketch, Tracer
 from pullback.view.arguments import is_array
 
@@ -54,23 +53,28 @@ class TensorFlow(Tracer):
         convert = tf.__internal__.autograph
         plain = getattr(asked.function, "python_function", asked.function)
         converted = convert.tf_convert(plain, convert.control_status_ctx())
-        best: Drawing | None = None
-        for inlined in (True, False):
+
+        def traced(inlined: bool) -> tuple[Drawing, list[Any]]:
             drawing = Drawing(asked, asked.names(arguments))
 
-            def run(given: Sequence[Any], drawing: Drawing = drawing, inlined: bool = inlined) -> list[Any]:
+            def run(given: Sequence[Any]) -> list[Any]:
                 args, kwargs = arguments.filled(given)
                 with drawing.listening(), _opened() if inlined else contextlib.nullcontext():
-                    return [y for y in tree.flatten(converted(*args, **kwargs))[0] if tf.is_tensor(y)]
+                    found = tf.nest.flatten(converted(*args, **kwargs), expand_composites=True)
+                return [y for y in found if tf.is_tensor(y)]
 
             with quiet():
-                values = drawing.measured(run, inputs)
-            best = drawing
-            if not drawing.sketch.problem:
-                break
-        assert best is not None
-        best.fill(values)
-        return best.sketch.pruned()
+                return drawing, drawing.measured(run, inputs)
+
+        drawing, values = traced(True)
+        if drawing.made_variables():  # they are made once: after that it can be traced
+            with contextlib.suppress(Exception):
+                asked.function(*asked.args, **asked.kwargs)
+            drawing, values = traced(True)
+        if drawing.sketch.problem:
+            drawing, values = traced(False)
+        drawing.fill(values)
+        return drawing.sketch.pruned()
 
 
 @contextlib.contextmanager

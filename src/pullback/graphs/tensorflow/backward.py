@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import tensorflow as tf
@@ -19,7 +20,7 @@ class Backward:
     def __init__(
         self, graph: Any, sketch: Sketch, of: dict[str, tuple[int, int]], cotangents: Sequence[Any] | None
     ) -> None:
-        self.graph, self.sketch, self.of, self.cotangents = graph, sketch, of, cotangents
+        self.sketch, self.of, self.cotangents = sketch, of, cotangents
         self.measures: list[tuple[str, int, Any]] = []  # of an edge or a node, which, and its gradient
         self.forward = frozenset(
             t.name
@@ -48,20 +49,17 @@ class Backward:
             cotangents = [_sum(totals.get(t.name)) for t in op.outputs]
             first = next((c for c in cotangents if c is not None), None)
             if first is not None:
-                self.measures.append(("node", node, first))
-            begun = len(self.graph.get_operations())
+                self._measured("node", node, first)
             shares = self._shares(op, cotangents)
             if first is not None:
-                self._kept(node, begun)
+                self._kept(node, shares, cotangents)
             for place, edge in edges.items():
-                if self.sketch.edges[edge].state == "still":
-                    continue
                 share = shares[place] if place < len(shares) else None
-                if share is None:
-                    self.sketch.measure(edge, None)
-                else:
-                    self.measures.append(("edge", edge, share))
+                if share is not None:
                     totals.setdefault(op.inputs[place].name, []).append(share)
+                    self._measured("edge", edge, share)
+                elif self.sketch.edges[edge].state != "still":
+                    self.sketch.measure(edge, None)
         for edge, drawn in enumerate(self.sketch.edges):  # what a rule reads without being handed it
             if drawn.place == -1:
                 self.sketch.measure(edge, None)
@@ -70,6 +68,13 @@ class Backward:
             if self.sketch.nodes[node].is_source and name in totals:
                 sources.setdefault(node, []).extend(totals[name])
         self.measures += [("node", node, _sum(shares)) for node, shares in sources.items()]
+
+    def _measured(self, what: str, which: int, gradient: Any) -> None:
+        """Have a gradient measured; a list of tensors carries one, and has no numbers itself."""
+        if gradient.dtype.is_numeric:
+            self.measures.append((what, which, gradient))
+        elif what == "edge":
+            self.sketch.edges[which] = replace(self.sketch.edges[which], state="flows")
 
     def _shares(self, op: Any, cotangents: list[Any]) -> list[Any]:
         if all(c is None for c in cotangents):
@@ -87,10 +92,20 @@ class Backward:
         found = list(found) if isinstance(found, (list, tuple)) else [found]
         return [tf.convert_to_tensor(g) if isinstance(g, tf.IndexedSlices) else g for g in found]
 
-    def _kept(self, node: int, begun: int) -> None:
+    def _kept(self, node: int, shares: Sequence[Any], cotangents: Sequence[Any]) -> None:
         """Count the tensors of the forward that a gradient reads, each once."""
-        new = self.graph.get_operations()[begun:]
-        read = {t.name: t for op in new for t in op.inputs if t.name in self.forward}
+        seen = {c.name for c in cotangents if c is not None}
+        read: dict[str, Any] = {}
+        waiting = [share for share in shares if share is not None]
+        while waiting:
+            tensor = waiting.pop()
+            if tensor.name in seen:
+                continue
+            seen.add(tensor.name)
+            if tensor.name in self.forward:
+                read[tensor.name] = tensor
+            else:
+                waiting += tensor.op.inputs
         if all(t.shape.is_fully_defined() for t in read.values()):
             size = sum(t.shape.num_elements() * t.dtype.size for t in read.values())
             self.sketch.told(node, kept=int(size))

@@ -84,11 +84,17 @@ class Drawing:
 
         function = tf.function(traced, autograph=False)
         try:
-            return list(function(list(inputs)))
+            with _unchanged():
+                return list(function(list(inputs)))
         except Exception as error:  # an operation that fails when it runs, or a gradient that cannot be built
             self.sketch.notes.append(f"The gradients could not be measured: {sentence(error)}")
             self.measures = []
             return []
+
+    def made_variables(self) -> bool:
+        """Tell whether the trace failed because variables were made in it, as a layer does at first."""
+        told = (self.sketch.problem, *self.sketch.notes)
+        return any("singleton tf.Variable" in text or "is out of scope" in text for text in told)
 
     def _untraced(self, error: Exception) -> None:
         text = sentence(error)
@@ -236,6 +242,17 @@ class Drawing:
                 self.sketch.told(place, gradient=Flow.of(array))
             else:
                 self.sketch.edges[place] = replace(self.sketch.edges[place], value=Flow.of(array))
+
+
+@contextlib.contextmanager
+def _unchanged() -> Iterator[None]:
+    """Run graphs as they stand: to improve one that runs once takes longer than to run it."""
+    before = tf.config.optimizer.get_experimental_options().get("disable_meta_optimizer", False)
+    tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": True})
+    try:
+        yield
+    finally:
+        tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": before})
 
 
 def _scope(op: Any) -> tuple[str, ...]:

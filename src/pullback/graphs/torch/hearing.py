@@ -17,6 +17,7 @@ from torch.overrides import TorchFunctionMode
 
 from pullback import tree
 from pullback.graphs.framework import Asked, Marked, heard, place_in, place_now, sentence
+from pullback.hosts.torch import private
 from pullback.rule import reach, written
 from pullback.view.torch import native
 
@@ -82,7 +83,8 @@ class Hearing:
 
         def enter(module: Any, args: Any) -> None:
             path = self.names.get(id(module), type(module).__name__)
-            self.scope.append(path.rpartition(".")[2] if self.scope else path)
+            last = path.rpartition(".")[2] if self.scope else path
+            self.scope.append(f"{last} {type(module).__name__}" if last.isdigit() else last)
 
         def leave(module: Any, args: Any, result: Any) -> None:
             self.scope.pop()
@@ -105,6 +107,8 @@ class Hearing:
             if name != "data":
                 return
         if name in QUIET:
+            return
+        if private.transforming():  # what a transform wraps is not what autograd knows
             return
         tensors = [leaf for leaf in tree.flatten(given)[0] if isinstance(leaf, torch.Tensor)]
         outputs = [leaf for leaf in tree.flatten(result)[0] if isinstance(leaf, torch.Tensor)]
@@ -133,9 +137,13 @@ def _numbers() -> Callable[[], int]:
     """Give what tells the number of the next node."""
     anchor = torch.zeros((), requires_grad=True)
 
+    last = 0
+
     def number() -> int:
+        nonlocal last
         with torch.enable_grad():
             found: Any = anchor.view_as(anchor).grad_fn
-            return int(found._sequence_nr())
+        last = last if found is None else int(found._sequence_nr())  # a transform numbers its own
+        return last
 
     return number

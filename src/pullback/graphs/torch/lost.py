@@ -19,7 +19,8 @@ class Lost:
         self.drawing, self.sketch = drawing, drawing.sketch
         self.calls, self.inner = drawing.hearing.calls, drawing.hearing.inner
         self.names, self.ends = drawing.hearing.names, drawing.ends
-        self.lost: dict[int, int] = {}  # the nodes that were drawn here, by the id of their call
+        self.lost: dict[int, int] = {}  # the nodes that were drawn here, by the id of their call; -1 for none
+        self.order = {id(call): i for i, call in enumerate(self.calls)}
         self.constants: set[int] = set()  # the tensors that nothing with a gradient leads to
         self.producers = {id(t): call for call in self.calls for t in call.outputs}
         self.within = {id(t) for call in self.inner for t in call.outputs}
@@ -31,6 +32,11 @@ class Lost:
             behind.setdefault(edge.target, set()).add(edge.source)
         for node, call in made.items():
             self._losses(node, call, behind.get(node, set()))
+        for tensor in list(self.drawing.held):  # a leaf that was computed, cut off, and made a leaf
+            maker = self.producers.get(id(tensor))
+            before = None if maker is None or maker.rule is not None else self._lost(maker)
+            if before is not None:
+                self.dropped(tensor, before, self.ends[id(tensor)], -2, still=True)
 
     def live(self, tensor: Any) -> int | None:
         """Give the node of a tensor in which a gradient could be expected: drawn now, if it was lost."""
@@ -51,22 +57,42 @@ class Lost:
                 name = self.names.get(id(tensor), f"captured {tuple(tensor.shape)}")
                 return self.drawing.end(tensor, name, "captured")
             return None
-        if id(call) in self.lost:
-            return self.lost[id(call)]
-        self.lost[id(call)] = -1
+        return self._lost(call)
+
+    def _lost(self, call: Call) -> int | None:
+        """Draw a call that autograd did not record, if something with a gradient leads to it.
+
+        Those that lead to it are drawn before, in the order in which they ran: there may be thousands.
+        """
+        waiting, found = [call], []
+        while waiting:
+            one = waiting.pop()
+            if id(one) not in self.lost:
+                self.lost[id(one)] = -1
+                found.append(one)
+                waiting += [self.producers[id(t)] for t in one.tensors if self._is_unrecorded(t)]
+        for one in sorted(found, key=lambda one: self.order[id(one)]):
+            self._draw(one)
+        node = self.lost[id(call)]
+        return node if node >= 0 else None
+
+    def _is_unrecorded(self, tensor: Any) -> bool:
+        if tensor.grad_fn is not None or id(tensor) in self.ends or id(tensor) not in self.producers:
+            return False
+        return self.producers[id(tensor)].rule is None
+
+    def _draw(self, call: Call) -> None:
         behind = [(t, self.live(t)) for t in call.tensors if all(t is not o for o in call.outputs)]
         behind = [(t, node) for t, node in behind if node is not None and node >= 0]
         if not behind:
-            del self.lost[id(call)]
             self.constants |= {id(t) for t in call.outputs}
-            return None
+            return
         name = words.shown(call.name.strip("_"))
         new = self.sketch.node(name, scope=call.scope, place=call.place)
         self.lost[id(call)] = new
         answers = bool(call.outputs) and all(str(t.dtype) == "torch.bool" for t in call.outputs)
         for place, (t, node) in enumerate(behind):
             self.dropped(t, node, new, place, still=answers)
-        return new
 
     def dropped(self, tensor: Any, source: Any, target: int, place: int, still: bool = False) -> None:
         still = still or not tensor.requires_grad  # it was lost before

@@ -31,8 +31,8 @@ def kept(node: Any) -> int | None:
             if name.startswith("_saved_"):
                 found = getattr(node, name)
                 saved += found if isinstance(found, (list, tuple)) else [found]
-    except RuntimeError:  # they are freed
+        tensors = [t for t in saved if hasattr(t, "untyped_storage")]
+        sizes = {int(t.data_ptr()): int(t.numel() * t.element_size()) for t in tensors}
+    except (RuntimeError, NotImplementedError):  # they are freed, or have no memory of their own
         return None
-    tensors = [t for t in saved if hasattr(t, "untyped_storage")]
-    size: int = sum({t.data_ptr(): t.numel() * t.element_size() for t in tensors}.values())
-    return size
+    return sum(sizes.values())
