@@ -128,12 +128,13 @@ def _look_compiled(x: Any, *, number: int) -> Any:
     return x
 
 
+HANDS_OVER = True  # on the CPU
 _elsewhere = mlir.lower_fun(_look_compiled, multiple_results=False)
 
 
 def _look_on_cpu(context: Any, x: Any, *, number: int) -> Any:
     """Hand Python the array itself: on the CPU that is no copy, and less than a condition in the program."""
-    if getattr(context.module_context.axis_context, "num_devices", None) != 1:
+    if not HANDS_OVER or getattr(context.module_context.axis_context, "num_devices", None) != 1:
         return _elsewhere(context, x, number=number)
 
     def look(array: Any) -> tuple[()]:
