@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -51,7 +52,12 @@ def _outputs(rule: Rule, *args: Any, **kwargs: Any) -> Any:
 
 
 def _fits(rule: Rule, adapter: Adapter) -> bool:
-    """Tell whether the body takes what the function takes, and not what a wrapper makes of it."""
+    """Tell whether the body is what the callable runs, and takes what that takes, and not a part of it.
+
+    An object does something of its own around the rule: a loss reduces and weighs.
+    """
+    if not inspect.isroutine(adapter.function):
+        return False
     try:
         rule.signature.bind(*adapter.arguments.args, **adapter.arguments.kwargs)
     except TypeError:
