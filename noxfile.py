@@ -11,11 +11,15 @@ def wild(session: nox.Session) -> None:
     session.run("python", "tests/wild/run.py", *(session.posargs or ["--write"]))
 
 
+TABLES = ("opinfo", "jax_table", "tensorflow_table", "keras_table")
+
+
 @nox.session
-def opinfo(session: nox.Session) -> None:
-    """Check every operator of PyTorch's own table, at all of its small samples."""
+@nox.parametrize("table", TABLES, ids=TABLES)
+def tables(session: nox.Session, table: str) -> None:
+    """Check a framework's own functions, at all samples of the table, and make its line in docs/tables.md."""
     session.install("-e", ".[test]")
-    session.run("python", "-W", "ignore", "tests/tables/opinfo.py", *session.posargs)
+    session.run("python", "-W", "ignore", "tests/tables/driver.py", table, *(session.posargs or ["--write"]))
 
 
 @nox.session

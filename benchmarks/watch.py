@@ -1,7 +1,7 @@
 """What a log costs a training step that samples every tenth step, beside the same step without one.
 
-A small transformer block and an optimiser, with six places and all weights looked at where a host can: eager
-TensorFlow and PyTorch, `tf.function`, XLA, `jax.jit`, `torch.compile`. A round is twenty steps, two of them
+A small transformer block and an optimiser, with four places and all weights looked at where a host can: eager
+TensorFlow and PyTorch, `tf.function`, XLA, `jax.jit`, `torch.compile`. A round is ten steps, one of them
 sampled; rounds are interleaved. A second table is the step outside of any log, with the places in it.
 """
 
@@ -17,7 +17,7 @@ from side_by_side import floors, judge
 
 import pullback as pb
 
-WIDTH, LAYERS, TOKENS, EVERY, STEPS = 256, 6, 1024, 10, 20
+WIDTH, LAYERS, TOKENS, EVERY, STEPS = 256, 4, 1024, 10, 10
 BAR = 1.03
 RANDOM = np.random.default_rng(0)
 X = RANDOM.normal(size=(TOKENS, WIDTH)).astype(np.float32)
@@ -130,7 +130,7 @@ def measure(name) -> list[tuple[str, float, float]]:
                 rounds(plain)
 
         arms["model"] = modelled
-    t = floors(arms, calls=1, rounds=12)
+    t = floors(arms, calls=1, rounds=10)
     step = {arm: µs / STEPS for arm, µs in t.items()}
     print(f"{name}: " + ", ".join(f"{arm} {µs:.0f} µs" for arm, µs in step.items()), flush=True)
     results = [

@@ -188,8 +188,8 @@ def _accepts_by_signature(function: Callable[..., Any]) -> _Accepts:
         parameters = signature(function).parameters.values()
     except (TypeError, ValueError):  # a builtin without a signature: let the call itself decide
         return _Accepts(0, float("inf"), True)
-    places = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    cotangents = [p for p in places if p.name != "variables"]
+    positions = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    cotangents = [p for p in positions if p.name != "variables"]
     return _Accepts(
         sum(p.default is p.empty for p in cotangents),
         float("inf") if any(p.kind is p.VAR_POSITIONAL for p in parameters) else len(cotangents),

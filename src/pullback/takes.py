@@ -44,8 +44,8 @@ def signature(function: Callable[..., Any]) -> inspect.Signature:
     """
     count = getattr(function, "nin", None)
     if type(count) is int:
-        places = [inspect.Parameter(f"x{i + 1}", inspect.Parameter.POSITIONAL_ONLY) for i in range(count)]
-        return inspect.Signature(places)
+        parameters = [inspect.Parameter(f"x{i + 1}", inspect.Parameter.POSITIONAL_ONLY) for i in range(count)]
+        return inspect.Signature(parameters)
     found = inspect.signature(function)
     parameters = list(found.parameters.values())
     if not is_framework(function) or not any(p.default is p.empty for p in parameters):

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from saved import document
+from saved import CUBE, SQUARE, document
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
@@ -36,6 +36,11 @@ def files(tmp_path_factory):
         for picture in rule["pictures"]:
             picture.update(input='"><script>window.hit = 1</script>', entry="<img src=x onerror='hit=1'>")
     (folder / "hostile.html").write_text(page(hostile)[0], encoding="utf-8")
+    for theme, light in (("light", "true"), ("dark", "false")):
+        shown = (
+            f"<body data-jp-theme-light={light}><h1>Notebook</h1>{CUBE._repr_html_()}{SQUARE._repr_html_()}"
+        )
+        (folder / f"notebook-{theme}.html").write_text(f"<!doctype html>{shown}", encoding="utf-8")
     return folder
 
 
@@ -236,3 +241,17 @@ def test_nothing_is_wider_than_the_window(opened, width):
     driver = opened()
     driver.set_window_size(width, 900)
     assert driver.execute_script("return document.documentElement.scrollWidth - innerWidth") <= 0
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_a_notebook_has_its_own_theme_and_keeps_its_own_style(opened, theme):
+    driver = opened(f"notebook-{theme}", "dark" if theme == "light" else "light")
+    assert driver.get_log("browser") == []
+    assert driver.find_element(By.CSS_SELECTOR, ".pb").value_of_css_property("color-scheme") == theme
+    assert driver.find_element(By.TAG_NAME, "h1").value_of_css_property("font-size") == "32px"
+    assert len([e for e in all_of(driver, "svg") if e.is_displayed()]) == 6
+    assert not [e for e in all_of(driver, ".copy") if e.is_displayed()]
+    headings = all_of(driver, ".rule h3")
+    colours = {heading.value_of_css_property("color") for heading in headings}
+    (bright,) = {sum(map(int, c[c.index("(") + 1 : -1].split(",")[:3])) > 380 for c in colours}
+    assert bright is (theme == "dark")

@@ -40,16 +40,19 @@ def causes() -> tuple[ModuleType, ...]:
     return tuple(sorted(modules, key=lambda m: (m.RANK, m.SLUG)))
 
 
-def search(evidence: Evidence, whole: Evidence | None = None) -> Match | None:
+def search(
+    evidence: Evidence, whole: Evidence | None = None, *, explaining: str = "derivative"
+) -> Match | None:
     """Ask every cause for all wrong inputs together, then for each alone.
 
-    `whole` is the failing point where the evidence is of a smaller one.
+    `whole` is the failing point where the evidence is of a smaller one. `explaining` is the property that
+    fails: a cause speaks of the derivative, unless its `EXPLAINS` says more.
     """
-    found = ask(evidence, whole)
+    found = ask(evidence, whole, explaining)
     if found is not None or len(evidence.wrong_inputs) < 2:
         return found
     parts = [(p, None if whole is None else whole.only(p)) for p in evidence.wrong_inputs]
-    matches = [m for m in (ask(evidence.only(p), larger) for p, larger in parts) if m is not None]
+    matches = [m for m in (ask(evidence.only(p), larger, explaining) for p, larger in parts) if m is not None]
     if not matches:
         return None
     first = matches[0]
@@ -58,9 +61,11 @@ def search(evidence: Evidence, whole: Evidence | None = None) -> Match | None:
     return Match(first.slug, said, edits, ", ".join(m.where for m in matches))
 
 
-def ask(evidence: Evidence, whole: Evidence | None = None) -> Match | None:
+def ask(evidence: Evidence, whole: Evidence | None, explaining: str) -> Match | None:
     """Ask every cause and give the first that fits and is confirmed."""
     for module in causes():
+        if explaining not in getattr(module, "EXPLAINS", ("derivative",)):
+            continue
         found = asked(module, evidence)
         if found is not None and getattr(module, "CONFIRM", False) and not confirmed(module, evidence):
             continue

@@ -13,7 +13,7 @@ from pullback.checker.budget import Budget, Spent
 from pullback.checker.capabilities import capabilities
 from pullback.checker.explain import explained
 from pullback.checker.finding import Finding, Report, Verdict
-from pullback.checker.pictures import pictures as drawn
+from pullback.checker.pictures import pictures
 from pullback.checker.probe import Probe
 from pullback.checker.probe import probes as discovered
 from pullback.checker.settings import Settings
@@ -62,7 +62,7 @@ def check(
             inputs that tells whether they are inside. Nothing outside is asked of it.
         budget: The CPU seconds that it may take. What is not asked by then is said; a body that never
             returns at a point of the checker's own is left, and what was proven at the given one stays.
-        pictures: Whether to measure what a notebook draws of the report, too.
+        pictures: Whether to add what a notebook shows of the report: pictures, and the source.
 
     Example:
         >>> import pullback as pb, tensorflow as tf
@@ -176,12 +176,18 @@ def check_subject(
     with contextlib.suppress(Spent), budget.watching():
         table = capabilities(shipped, findings, settings if not left else replace(settings, probes=()))
     report = reported(given, findings, table, settings)
+    return shown(report, subject, shipped, settings, budget) if settings.pictures else report
+
+
+def shown(report: Report, subject: Subject, shipped: Subject, settings: Settings, budget: Budget) -> Report:
+    """Add what a page shows beside the findings: the pictures, as far as the budget goes, and the source."""
     seen: list[Mapping[str, Any]] = []
-    if settings.pictures:
-        with contextlib.suppress(Spent), budget.watching():
-            for picture in drawn(subject, shipped, findings, settings):
-                seen.append(picture)
-    code, docstring = given.text()
+    with contextlib.suppress(Spent), budget.watching():
+        for picture in pictures(subject, shipped, list(report.findings), settings):
+            seen.append(picture)
+    code = docstring = ""
+    with contextlib.suppress(Exception):  # what an object does when it is looked at is its own
+        code, docstring = shipped.text()
     return replace(report, code=code, docstring=docstring, pictures=tuple(seen))
 
 

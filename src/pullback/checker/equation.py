@@ -33,8 +33,11 @@ class Equation:
 
     @property
     def vanishes(self) -> bool:
-        """Tell whether both sides are zero, as far as the rounding of the outputs can tell."""
-        return max(self.scale, self.error) <= 256 * self.unit * self.natural
+        """Tell whether both sides are zero, as far as the rounding of the outputs can tell.
+
+        The bound is what rounding makes of the smallest step, whichever step was the best one here.
+        """
+        return bool(max(self.scale, self.error) <= 4 * self.unit**0.5 * self.natural)
 
     @property
     def discrepancy(self) -> float:

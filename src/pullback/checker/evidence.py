@@ -99,16 +99,16 @@ class Evidence:
             return 30 * self.problem.unit**0.5 if not self.autodiff else 300 * self.problem.unit
         return 1e-7 if self.autodiff else 1e-5
 
+    def _problem_at(self, inputs: Arrays) -> Problem:
+        subject = self.subject
+        return Problem(
+            subject.oracle_forward, subject.pullback, inputs, subject.differentiable, limits=subject.limits
+        )
+
     def true_at(self, inputs: Arrays, v: Array) -> Array | None:
         """Give the true gradient at inputs of the same shapes, or None when it cannot be had."""
         try:
-            problem = Problem(
-                self.subject.oracle_forward,
-                self.subject.pullback,
-                inputs,
-                self.subject.differentiable,
-                limits=self.subject.limits,
-            )
+            problem = self._problem_at(inputs)
         except Exception:  # outside the domain
             return None
         if problem.codomain.shapes != self.problem.codomain.shapes or not np.isfinite(problem.y).all():
@@ -127,13 +127,7 @@ class Evidence:
     def claimed_at(self, inputs: Arrays, v: Array) -> Array | None:
         """Give the claimed gradient at other inputs."""
         try:
-            problem = Problem(
-                self.subject.oracle_forward,
-                self.subject.pullback,
-                inputs,
-                self.subject.differentiable,
-                limits=self.subject.limits,
-            )
+            problem = self._problem_at(inputs)
             return problem.gradient(v) if problem.codomain.shapes == self.problem.codomain.shapes else None
         except Exception:  # outside the domain, or of another shape
             return None

@@ -109,6 +109,8 @@ def cause_of(
             whole = Evidence(second_subject(here, settings.rng(8)), settings, order=2)
             return search(whole), whole
         whole = Evidence(here, settings)
+        if finding.probe == "linearity":
+            return search(whole, explaining="linearity"), whole
         found = search(whole) if small is here else search(Evidence(small, settings), whole)
         return found, whole
     except Exception:  # a user's function may fail in any way where nobody ran it before
@@ -130,8 +132,8 @@ def located(evidence: Evidence) -> tuple[str, str]:
         truth, claim = (evidence.shaped(g[0], p) for g in (evidence.true, evidence.claimed))
         worst = sorted(np.argwhere(mask).tolist(), key=lambda i: -abs(truth[tuple(i)] - claim[tuple(i)]))
         for index in sorted(worst[:ROWS]):
-            place = f"{name}[{', '.join(map(str, index))}]" if index else name
-            rows.append((place, f"{claim[tuple(index)]:.6g}", f"{truth[tuple(index)]:.6g}"))
+            entry = f"{name}[{', '.join(map(str, index))}]" if index else name
+            rows.append((entry, f"{claim[tuple(index)]:.6g}", f"{truth[tuple(index)]:.6g}"))
     if not said:
         return "", ""
     return f": {'; '.join(said)}", _table([("entry", "claimed", "measured"), *rows[:ROWS]])

@@ -108,8 +108,9 @@ def derivative_test(
         bad = [e.reason for e, w in zip(equations, verdicts) if w != "right"] or ["noise"]
         undecided = [r for r, w in zip(resolved, verdicts) if w == "undecided"] or resolved
         # One direction out of two that resolves the gradient is an answer; the other met a rough spot.
-        if failed_lines == 0 and "right" in verdicts:
-            good = [r for r, w in zip(resolved, verdicts) if w == "right"]
+        # Both sides exactly zero are none: where the outputs are rounding alone, that is chance.
+        good = [r for r, w, e in zip(resolved, verdicts, equations) if w == "right" and e.scale]
+        if failed_lines == 0 and good:
             return Outcome("right", max(good), max(set(bad), key=bad.count))
         return Outcome("undecided", max(undecided), max(set(bad), key=bad.count))
     return Outcome("right", max(resolved))

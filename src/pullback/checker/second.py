@@ -5,6 +5,8 @@ Its derivative is the second order of the subject, so every test of the first or
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from pullback.checker.draw import cotangents
@@ -18,26 +20,29 @@ def second_subject(subject: Subject, rng: np.random.Generator, given: Arrays | N
     count = len(subject.inputs)
     outer = subject.second
     assert outer is not None
+    # An output that is not finite is not asked of, as in the first order: its cotangent is zero, and stays.
+    finite = [np.isfinite(y.astype(np.complex128)) for y in subject.forward(subject.inputs)]
+    given = _masked(given, finite)
     alive = [k for k, g in enumerate(subject.pullback(subject.inputs, given)) if g is not None]
     if not alive:
         raise ValueError("no gradient flows to any input")
 
     def forward(inputs: Arrays) -> Arrays:
-        found = subject.pullback(inputs[:count], inputs[count:])
+        found = subject.pullback(inputs[:count], _masked(inputs[count:], finite))
         return tuple(np.zeros_like(inputs[k]) if found[k] is None else _array(found[k]) for k in alive)
 
     def pullback(inputs: Arrays, weights: Arrays) -> Cotangents:
         spread: list[Array | None] = [None] * count
         for k, w in zip(alive, weights):
             spread[k] = w
-        by_input, by_cotangent = outer(inputs[:count], inputs[count:], tuple(spread))
+        by_input, by_cotangent = outer(inputs[:count], _masked(inputs[count:], finite), tuple(spread))
         # A missing second derivative counts as zero in every sum the host builds with it: so it does here.
         first = [
             (np.zeros_like(x) if g is None else g) if d else None
             for g, x, d in zip(by_input, inputs, subject.differentiable)
         ]
         rest = [np.zeros_like(x) if g is None else g for g, x in zip(by_cotangent, inputs[count:])]
-        return (*first, *rest)
+        return (*first, *_masked(tuple(rest), finite))
 
     def is_inside(inputs: Arrays) -> bool:
         return subject.inside is None or subject.inside(inputs[:count])
@@ -56,6 +61,10 @@ def second_subject(subject: Subject, rng: np.random.Generator, given: Arrays | N
         explicit=subject.explicit,
         words=subject.words,
     )
+
+
+def _masked(cotangents: Arrays, finite: Sequence[Array]) -> Arrays:
+    return tuple(np.where(f, c, 0).astype(c.dtype) for c, f in zip(cotangents, finite))
 
 
 def _array(value: Array | None) -> Array:

@@ -21,7 +21,7 @@ class Settings:
     xla: bool = True
     export: bool = True
     budget: float = 60.0  # CPU seconds for one check
-    pictures: bool = False  # whether to measure what a page shows
+    pictures: bool = False  # whether to add what a page shows
     # The unit roundoff of the dtype the user ships, when the check itself runs in a finer one.
     shipped: float = 2.0**-53
     confidence: float = field(default=5.0)

@@ -49,9 +49,9 @@ def switch_points(subject: Subject, rng: np.random.Generator) -> Iterator[Point]
             if (name, k, at) in seen:
                 continue
             seen.add((name, k, at))
-            place = subject.names[k] + (f"[{', '.join(map(str, i))}]" if i else "")
+            entry = subject.names[k] + (f"[{', '.join(map(str, i))}]" if i else "")
             said = f"the switch of `{name}` at {at:g}"
-            yield from _existing(subject, k, i, t, place, said)
+            yield from _existing(subject, k, i, t, entry, said)
         for k, drawn in emptied(subject, number, movable):
             if finite(subject, drawn) is not None and (name, k, np.inf) not in seen:
                 seen.add((name, k, np.inf))
@@ -59,12 +59,12 @@ def switch_points(subject: Subject, rng: np.random.Generator) -> Iterator[Point]
 
 
 def _existing(
-    subject: Subject, k: int, i: tuple[int, ...], t: float, place: str, said: str
+    subject: Subject, k: int, i: tuple[int, ...], t: float, entry: str, said: str
 ) -> Iterator[Point]:
     inputs, x = subject.inputs, subject.inputs[k]
     there = moved(inputs, k, i, t)
     if finite(subject, there) is not None:
-        yield Point(f"{place} on {said}", there)
+        yield Point(f"{entry} on {said}", there)
     # Both sides and beyond, all entries at once: what differs between them is no choice.
     reach = max(1.0, abs(t))
     sides = np.array([-2.0, -0.3, -0.05, 0.05, 0.3, 2.0]) * reach
@@ -75,7 +75,7 @@ def _existing(
     for side in (-0.05, 0.05, -1.5, 1.5):
         near = moved(inputs, k, i, t + side * reach)
         if finite(subject, around) is None and finite(subject, near) is not None:
-            yield Point(f"{place} beside {said}", near)
+            yield Point(f"{entry} beside {said}", near)
 
 
 def moved(inputs: Arrays, k: int, i: tuple[int, ...], t: float) -> Arrays:
@@ -117,9 +117,9 @@ def secant(subject: Subject, number: int, gap: Array, k: int, i: tuple[int, ...]
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         slopes = (beside - gap) / delta
         steps = np.where(slopes != 0, gap / slopes, np.nan).reshape(-1)
-    places = [j for j in np.argsort(np.abs(steps)) if np.isfinite(steps[j])][:2]
+    nearest = [j for j in np.argsort(np.abs(steps)) if np.isfinite(steps[j])][:2]
     found = []
-    for j in places:
+    for j in nearest:
         a, b, ga = start, start - float(steps[j]), float(gap.reshape(-1)[j])
         near = 1e-9 * (abs(ga) + abs(b))
         for _ in range(6):
@@ -153,8 +153,8 @@ def emptied(subject: Subject, number: int, movable: list[int]) -> Iterator[tuple
             continue
         row = (0,) * (x.ndim - 1)
         for n in range(x.shape[-1]):
-            place = (*row, n)
-            x[place] = vertex(subject, number, k, place)
+            index = (*row, n)
+            x[index] = vertex(subject, number, k, index)
         drawn = tuple(x if n == k else a for n, a in enumerate(subject.inputs))
         gap = _gap(subject, number, drawn)
         if gap is not None and gap.size < x.size and (np.abs(gap) < 1e-30).any():

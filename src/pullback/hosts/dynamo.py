@@ -57,15 +57,15 @@ def called_whole(opaque: Opaque, args: tuple[Any, ...], kwargs: dict[str, Any]) 
     """Call a rule as an operation that Dynamo does not look into."""
     values = (*args, *kwargs.values())
     # A function or object among the arguments is part of what is compiled, and not of its data.
-    places = [not _is_module(value) and _is_code(value) for value in values]
-    codes = [value for value, place in zip(values, places) if place] + modules_of(values)
+    hidden = [not _is_module(value) and _is_code(value) for value in values]
+    codes = [value for value, hides in zip(values, hidden) if hides] + modules_of(values)
     taken = getattr(opaque, opaque.prepare(*codes))
     inputs: list[Any] = []
     for reader in taken.readers:
         inputs += reader(codes, _equal, _same, len, list, hasattr)
-    given = [0 if place else value for place, value in zip(places, args)]
-    named = {name: 0 if place else kwargs[name] for place, name in zip(places[len(args) :], kwargs)}
-    result = None if taken.refused else taken.call(places, given, named, inputs)
+    given = [0 if hides else value for hides, value in zip(hidden, args)]
+    named = {name: 0 if hides else kwargs[name] for hides, name in zip(hidden[len(args) :], kwargs)}
+    result = None if taken.refused else taken.call(hidden, given, named, inputs)
     return taken.eager(*args, **kwargs) if taken.failed() else result
 
 

@@ -23,7 +23,7 @@ class Gradients(NamedTuple):
     by_kind: Mapping[Any, Any]
     make: Callable[..., Any]  # kind, names, inputs, gradient ↦ the operation of one place
     wrap: Callable[[Any, Any], Callable[..., Any]]  # a layer's function, gradient ↦ one with that gradient
-    check: Callable[..., None]  # judges how many places were found
+    check: Callable[..., None]  # judges how many occurrences there were
 
 
 @dataclass(eq=False)
@@ -34,7 +34,7 @@ class Override:
     original: Any
     gradients: Mapping[Any, Any]
     word: Callable[[Any], Any]  # names a kind by something that can be stored
-    overridden: Any  # runs the original inside the override, and counts the places
+    overridden: Any  # runs the original inside the override, and counts the occurrences
     own: dict[str, Any] = field(default_factory=dict)  # attributes that are not those of the original
 
     def stored(self) -> dict[Any, Any]:
@@ -59,7 +59,7 @@ _TOLD = {
 
 
 class Seen:
-    """A model with other gradients inside. `replaced` counts the places of the last call."""
+    """A model with other gradients inside. `replaced` counts those of the last call."""
 
     __slots__ = ()
     _pullback: Override

@@ -27,7 +27,7 @@ from pullback.record.modules import as_rule, files_of, is_method, load, names_of
 from pullback.record.naming import name_apart, own_words
 from pullback.record.quiet import quiet
 from pullback.record.recorder import Recorder
-from pullback.record.sample import Place, Recorded
+from pullback.record.sample import Location, Recorded
 from pullback.record.script import beside, run_script, told
 from pullback.report.entry import Entry
 from pullback.view.definition import module_name
@@ -119,7 +119,7 @@ class Child:
             self.events.send("note", text=f"{self.name} uses others too: {own}")
         self.names.update(rule.qualified for rule in recorder.defined.values())
         rules = list(recorder.rules.values())
-        self.events.send("rules", places=[rule.place for rule in rules])
+        self.events.send("rules", locations=[rule.location for rule in rules])
         self.check(rules)
 
     def tell(self, recorder: Recorder) -> None:
@@ -141,7 +141,7 @@ class Child:
         recorder = Recorder(everything=self.options.everything)
         clock = Clock()
         self.events.send("phase", phase="importing", what=self.name)
-        wanted = {place for place, _ in kept}
+        wanted = {location for location, _ in kept}
 
         def enough() -> None:
             # One that trains when it is imported would die again: it is stopped at the first call of a rule
@@ -156,14 +156,14 @@ class Child:
             run_script(self.job.target.module, arguments, name="__pullback_again__", before=self.before)
         recorder.on = False
         self.abrupt = True
-        rules: dict[Place, Recorded] = {}
+        rules: dict[Location, Recorded] = {}
         defined = recorder.defined
-        for place, sample in kept:
-            rule = defined.get(place)
+        for location, sample in kept:
+            rule = defined.get(location)
             if rule is None:
                 lost += 1
             else:
-                rules[place] = rule
+                rules[location] = rule
                 rule.calls += 1
                 rule.keep(sample, 3)
         if lost and not self.job.helps:  # the other child has them all
@@ -172,7 +172,7 @@ class Child:
                 text=f"{lost} recorded call(s) of {self.name} are lost: their rules could not be built again",
             )
         self.names.update(rule.qualified for rule in recorder.defined.values())
-        ordered = [rules[place] for place in self.job.rules or rules if place in rules]
+        ordered = [rules[location] for location in self.job.rules or rules if location in rules]
         # From the other end than the child that ran the script.
         self.check(ordered[::-1] if self.job.helps else ordered)
 
@@ -213,12 +213,12 @@ class Child:
                 continue
             # Those that no name of the module holds were seen when it was imported.
             file = os.path.abspath(getattr(module, "__file__", None) or "")
-            rules = {place: rule for place, rule in recorder.defined.items() if rule.path == file}
+            rules = {location: rule for location, rule in recorder.defined.items() if rule.path == file}
             for rule in [rule for rule in rules.values() if is_method(rule)]:
                 where = f"{rule.name} ({os.path.relpath(file)}:{rule.line})"
                 self.events.send("note", text=f"{where} is a method: check a script that uses it")
-                del rules[rule.place]
-            rules.update({r.place: r for r in rules_of(module, everything=self.options.everything)})
+                del rules[rule.location]
+            rules.update({r.location: r for r in rules_of(module, everything=self.options.everything)})
             found += len(rules)
             self.names.update(rule.qualified for rule in recorder.defined.values())
             self.found(rules.values())  # at once: the next module may crash
@@ -231,10 +231,10 @@ class Child:
         """Check rules that were not seen at work."""
         ready = []
         for rule in rules:
-            if rule.place in self.job.done:
+            if rule.location in self.job.done:
                 continue
             self.events.send(
-                "phase", phase="trying", what=rule.name, place=rule.place, budget=self.settings.budget
+                "phase", phase="trying", what=rule.name, location=rule.location, budget=self.settings.budget
             )
             try:
                 ready.append(with_inputs(rule, self.settings))
@@ -248,21 +248,21 @@ class Child:
         rules = list(rules)
         self.names.update(rule.qualified for rule in rules)
         name_apart(rules)
-        rules = [rule for rule in rules if rule.place not in self.job.done]
+        rules = [rule for rule in rules if rule.location not in self.job.done]
         for done, rule in enumerate(rules):
-            if not self.claims(rule.place):
+            if not self.claims(rule.location):
                 continue
             left = self.left()
             budget = min(
                 self.settings.budget, left / (len(rules) - done)
             )  # what one leaves, the next ones get
             self.events.send(
-                "phase", phase="checking", what=rule.shown, done=done, total=len(rules), place=rule.place,
-                budget=budget,
+                "phase", phase="checking", what=rule.shown, done=done, total=len(rules),
+                location=rule.location, budget=budget,
             )  # fmt: skip
 
-            def heard(entry: Entry, kind: str = "partial", place: object = rule.place) -> None:
-                self.events.entry(entry, kind, place=place, at=self.at)
+            def heard(entry: Entry, kind: str = "partial", location: object = rule.location) -> None:
+                self.events.entry(entry, kind, location=location, at=self.at)
 
             if left <= 0:
                 said = f"the budget of the run, {self.options.budget:g} s, was spent before it was checked"

@@ -12,7 +12,7 @@ from pullback.checker.finding import Finding, Report
 from pullback.report.entry import Entry, Run
 from pullback.report.plain import from_plain
 
-Place = tuple[Any, ...]
+Location = tuple[Any, ...]
 
 
 @dataclass
@@ -33,10 +33,10 @@ class Found:
 
     def __init__(self, purse: Purse) -> None:
         self.purse = purse
-        self.at: dict[Place, int] = {}  # the number of the module that a rule stands in
-        self.entries: dict[Place, list[Entry]] = {}
-        self.partial: dict[Place, Entry] = {}
-        self.order: tuple[Place, ...] = ()
+        self.at: dict[Location, int] = {}  # the number of the module that a rule stands in
+        self.entries: dict[Location, list[Entry]] = {}
+        self.partial: dict[Location, Entry] = {}
+        self.order: tuple[Location, ...] = ()
         self.total = 0
         self.problems: list[str] = []
         self.nothing: list[str] = []
@@ -45,22 +45,22 @@ class Found:
         self.unused: set[str] = set()
 
     @property
-    def done(self) -> tuple[Place, ...]:
+    def done(self) -> tuple[Location, ...]:
         """List the rules that are not to be checked again."""
         return tuple(self.entries)
 
     def told(self, event: dict[str, Any], raw: dict[str, Any]) -> None:
         """Take one event; `raw` is the same before it was made fit to print."""
         kind = event["kind"]
-        place = tuple(raw.get("place", ()))
-        self.at.setdefault(place, event.get("at", 0))
+        location = tuple(raw.get("location", ()))
+        self.at.setdefault(location, event.get("at", 0))
         if kind == "entry":
-            self.entries.setdefault(place, []).append(from_plain(event["entry"]))
-            self.partial.pop(place, None)
+            self.entries.setdefault(location, []).append(from_plain(event["entry"]))
+            self.partial.pop(location, None)
         elif kind == "partial":
-            self.partial[place] = from_plain(event["entry"])
+            self.partial[location] = from_plain(event["entry"])
         elif kind == "rules":
-            self.order = tuple(map(tuple, raw["places"]))
+            self.order = tuple(map(tuple, raw["locations"]))
             self.total = len(self.order)
         elif kind == "several":
             self.total = event["count"]
@@ -76,26 +76,26 @@ class Found:
 
     def leave(self, last: dict[str, Any], target: str, seed: int, said: str, reason: str) -> None:
         """Keep what was known of a rule that a child was left in, or died of."""
-        place = last["place"]
-        known = self.partial.pop(place, None)
+        location = last["location"]
+        known = self.partial.pop(location, None)
         if known is None:
             report = Report(
                 name=last["what"], verdict="undecided", findings=(), resolution=None, oracle="",
                 capabilities={}, seed=seed,
             )  # fmt: skip
-            known = Entry(report, target, *place[:2])
+            known = Entry(report, target, *location[:2])
         decided = any(f.verdict in ("right", "wrong") for f in known.report.findings)
         finding = Finding("run", "note" if decided else "undecided", said, reason=reason)
         report = replace(known.report, findings=(*known.report.findings, finding))
-        self.entries.setdefault(place, []).append(replace(known, report=report))
+        self.entries.setdefault(location, []).append(replace(known, report=report))
 
     def add_to(self, run: Run) -> None:
         """Put everything into the run; rules of a script stand in its order."""
-        for place, entry in self.partial.items():  # a signal came first
-            self.entries.setdefault(place, []).append(entry)
-        places = [p for p in self.order if p in self.entries]
-        places += sorted((p for p in self.entries if p not in places), key=lambda p: self.at.get(p, 0))
-        run.entries += [entry for place in places for entry in self.entries[place]]
+        for location, entry in self.partial.items():  # a signal came first
+            self.entries.setdefault(location, []).append(entry)
+        locations = [p for p in self.order if p in self.entries]
+        locations += sorted((p for p in self.entries if p not in locations), key=lambda p: self.at.get(p, 0))
+        run.entries += [entry for location in locations for entry in self.entries[location]]
         run.problems += self.problems or (self.nothing[:1] if not self.entries else [])
         run.notes += self.notes
         run.used |= self.used

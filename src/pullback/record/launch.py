@@ -155,15 +155,15 @@ class Part:
     def _child(self, job: Job) -> Generator[None, None, Job | None]:
         """Run one child; give the job of the next one, if there is more to do."""
         os.makedirs(self.folder, exist_ok=True)  # a script may have removed it
-        place = tempfile.mkdtemp(prefix="child-", dir=self.folder)
+        folder = tempfile.mkdtemp(prefix="child-", dir=self.folder)
         left = self.purse.left
         options = replace(job.options, budget=None if left is None else left / job.options.jobs)
         job = replace(job, folder=self.folder, options=options)
-        with open(os.path.join(place, "job.json"), "w", encoding="utf-8") as file:
+        with open(os.path.join(folder, "job.json"), "w", encoding="utf-8") as file:
             file.write(job.dumps())
-        reader = Reader(os.path.join(place, "events"))
+        reader = Reader(os.path.join(folder, "events"))
         last: dict[str, Any] = {"phase": "starting", "modules": [], "finished": False, "again": job.again}
-        process = Process(place, silent=job.again, streams=self.streams)
+        process = Process(folder, silent=job.again, streams=self.streams)
         self.processes[process] = last
 
         def read() -> None:
@@ -197,7 +197,7 @@ class Part:
         kind = event["kind"]
         if kind == "phase":
             last.update(event)
-            last["place"] = tuple(raw.get("place", ()))
+            last["location"] = tuple(raw.get("location", ()))
             if last["phase"] == "importing":
                 last["modules"].append(raw["what"])
             self.progress(event)
@@ -215,7 +215,7 @@ class Part:
         shown = os.path.relpath(what) if os.path.isabs(what) else what
         problems = self.found.problems
         if phase in CHECKING:
-            place, seed = last["place"], job.options.settings.seed
+            location, seed = last["location"], job.options.settings.seed
             if ended == "late":
                 said = f"it did not return within its budget of {last['budget']:.3g} s, and was left"
                 self.found.leave(last, text, seed, said, "budget")
@@ -229,7 +229,7 @@ class Part:
                 return None
             rules = self.found.order
             return replace(
-                job, done=(*self.found.done, place), skip=skip, mine=mine, rules=rules, again=again
+                job, done=(*self.found.done, location), skip=skip, mine=mine, rules=rules, again=again
             )
         if job.helps:
             return None  # the others have everything

@@ -36,14 +36,16 @@ def recording(recorder: Recorder) -> Iterator[Recorder]:
         if not any(is_symbol(type(leaf)) for leaf in (*args, *kwargs.values())):
             recorder.called(lambda: Own(function, sites.get(function)), lambda: (args, kwargs))
 
-    places: dict[tuple[int, str], Any] = {}
+    replacements: dict[tuple[int, str], Any] = {}
 
     def placed(host: Any, chosen: Any, kind: str, names: Any, inputs: Any, gradient: Any) -> None:
         def who() -> Own:
             key = (id(gradient), kind)
-            if key not in places:
-                places[key] = replacement(hosts.framework_of(host), chosen, kind, tuple(names), gradient)
-            return Own(places[key])
+            if key not in replacements:
+                replacements[key] = replacement(
+                    hosts.framework_of(host), chosen, kind, tuple(names), gradient
+                )
+            return Own(replacements[key])
 
         recorder.called(who, lambda: (tuple(inputs), {}))
 

@@ -14,7 +14,7 @@ from typing import Any
 from pullback.record import frameworks, store
 from pullback.record.identity import Identity, identity_of
 from pullback.record.known import Known
-from pullback.record.sample import Place, Recorded
+from pullback.record.sample import Location, Recorded
 from pullback.view.definition import Definition
 from pullback.view.native import Given
 
@@ -65,7 +65,7 @@ class Recorder:
             known = who()
             if self._wanted(known):
                 with self._lock:
-                    made = self._made.setdefault((*known.place, known.name), {})
+                    made = self._made.setdefault((*known.location, known.name), {})
                     self._settle(made)
                     if len(made) <= VARIANTS:
                         made[""] = known
@@ -89,7 +89,7 @@ class Recorder:
             self.errors.append(error)
 
     @property
-    def defined(self) -> dict[Place, Recorded]:
+    def defined(self) -> dict[Location, Recorded]:
         """List the rules that were made or called, as they are now."""
         rules = list(self.rules.values())
         for known in (known for made in self._made.values() for known in made.values()):
@@ -97,7 +97,7 @@ class Recorder:
                 found = identity_of(known)
                 if found.key not in self.rules:
                     rules.append(Recorded.of(known, found.key, found.facts))
-        return {rule.place: rule for rule in rules}
+        return {rule.location: rule for rule in rules}
 
     @staticmethod
     def _settle(made: dict[str, Definition]) -> None:
@@ -117,7 +117,7 @@ class Recorder:
     def _rule(self, known: Definition, found: Identity) -> Recorded | None:
         rule = self.rules.get(found.key)
         if rule is None:
-            line = (*known.place, known.name)
+            line = (*known.location, known.name)
             if sum((r.path, r.line, r.name) == line for r in self.rules.values()) >= VARIANTS:
                 self.more.setdefault(line, set()).add(found.key)
                 return None

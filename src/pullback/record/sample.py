@@ -20,7 +20,7 @@ from pullback.view.declared import said_of
 from pullback.view.definition import Definition
 
 MOST = 1000  # kinds of calls that are counted
-Place: TypeAlias = "tuple[str, int, str, str]"  # file, line, name, key
+Location: TypeAlias = "tuple[str, int, str, str]"  # file, line, name, key
 
 
 @dataclass(frozen=True)
@@ -117,18 +117,18 @@ class Recorded:
         """Make the record of a function or rule."""
         function, user = known.kept()
         return cls(
-            function, known.name, known.kind, known.module, *known.place, known.framework, user=user,
+            function, known.name, known.kind, known.module, *known.location, known.framework, user=user,
             signature=known.signature, intent=known.intent, fixed=known.fixed,
             key=key, facts=facts or {}, qualified=known.qualified,
         )  # fmt: skip
 
     def said(self) -> Declaration:
         """Give what is said of the rule from outside."""
-        place = (self.path, self.line)
-        return said_of(self.function, self.user, name=self.qualified, place=place, maker=self.intent)
+        location = (self.path, self.line)
+        return said_of(self.function, self.user, name=self.qualified, location=location, maker=self.intent)
 
     @property
-    def place(self) -> Place:
+    def location(self) -> Location:
         """Name the rule in a way that another process understands."""
         return (self.path, self.line, self.name, self.key)
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from pullback.record.sample import Place, Recorded, Sample
+from pullback.record.sample import Location, Recorded, Sample
 
 MOST_BYTES = 2**28  # of one sample
 SUFFIX = ".sample"
@@ -22,26 +22,26 @@ def write(folder: str, number: int, rule: Recorded, sample: Sample) -> None:
     size = sum(leaf.nbytes for leaf in sample.leaves if isinstance(leaf, np.ndarray))
     try:
         alone = replace(sample, function=None, held={})  # a function is built again from its source
-        data = pickle.dumps((rule.place, alone if size <= MOST_BYTES else None))
+        data = pickle.dumps((rule.location, alone if size <= MOST_BYTES else None))
     except Exception:  # a static may be anything
-        data = pickle.dumps((rule.place, None))
+        data = pickle.dumps((rule.location, None))
     with open(os.path.join(folder, f"{number:09d}{SUFFIX}"), "wb") as file:
         file.write(data)
 
 
-def read(folder: str) -> tuple[list[tuple[Place, Sample]], int]:
+def read(folder: str) -> tuple[list[tuple[Location, Sample]], int]:
     """Read the samples back, and count those that are lost."""
     kept, lost = [], 0
     for name in names(folder):
         try:
             with open(os.path.join(folder, name), "rb") as file:
-                place, sample = pickle.load(file)
+                location, sample = pickle.load(file)
         except Exception:  # half written, or of a class that is gone
             sample = None
         if sample is None:
             lost += 1
         else:
-            kept.append((place, sample))
+            kept.append((location, sample))
     return kept, lost
 
 

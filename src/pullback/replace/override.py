@@ -1,7 +1,7 @@
 """`override`: other gradients for the operations and layers inside a function or a model.
 
-A place is one operation of a matching kind. Its gradient is what the user's function says; everything
-around it stays as it is. How a host finds the places is its own affair; here is what happens at one of them.
+An occurrence is one operation of a matching kind. Its gradient is what the user's function says; everything
+around it stays as it is. How a host finds them is its own affair; here is what happens at one of them.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def override(target: Any, gradients: Mapping[Any, Function] | None = None) -> An
     With a function, gives the same function with other gradients; with a Keras model or a module, that model:
     of the same class, with the same layers and weights, to be trained and saved as any other. The original is
     not changed. With gradients alone, gives a context: what is computed inside it, in eager mode or while a
-    function is traced, has those gradients. `replaced` tells how many places there were; a kind without any
+    function is traced, has those gradients. `replaced` tells how many of them there were; a kind without any
     is an error. Second order: derived, by differentiating the given gradients. Forward mode: derived where
     they are linear, refused elsewhere.
 
@@ -104,11 +104,11 @@ def _placed(
     names: Sequence[str],
     inputs: Sequence[Tensor],
     gradient: Function,
-) -> Place:
+) -> Occurrence:
     """Make the operation of one place."""
     for listen in listeners:
         listen(host, chosen, kind, names, inputs, gradient)
-    return Place(host, kind, names, inputs, gradient)
+    return Occurrence(host, kind, names, inputs, gradient)
 
 
 def _overridden(function: Function, gradient: Function) -> Function:
@@ -133,7 +133,7 @@ def _host(target: Any, gradients: Mapping[Any, Function]) -> Host:
     return known[0]
 
 
-class Place(Derived):
+class Occurrence(Derived):
     """The operation inputs ↦ outputs of one place, which has run already."""
 
     def __init__(
@@ -151,7 +151,7 @@ class Place(Derived):
         super().__init__(Application(made))
         self.name = kind
         self.gradient = gradient
-        self.identity = Place  # there is no body to listen to
+        self.identity = Occurrence  # there is no body to listen to
         self.outputs: list[Tensor] = []
         self.form = LONE
 
@@ -190,27 +190,27 @@ class PlacePullback(Pullback):
     """Run the user's gradient at one place."""
 
     def __init__(
-        self, place: Place, inputs: Sequence[Tensor], outputs: Sequence[Tensor] | None = None
+        self, occurrence: Occurrence, inputs: Sequence[Tensor], outputs: Sequence[Tensor] | None = None
     ) -> None:
-        self.place = place
+        self.occurrence = occurrence
         self.inputs = inputs
         self._outputs = outputs
 
     @property
     def outputs(self) -> Sequence[Tensor]:
-        return self.place.outputs if self._outputs is None else self._outputs
+        return self.occurrence.outputs if self._outputs is None else self._outputs
 
     def zeros(self) -> list[Tensor]:
-        host = self.place.host
+        host = self.occurrence.host
         return [host.zeros(host.outline(output)) for output in self.outputs]
 
     def __call__(self, cotangents: Sequence[Tensor | None], variables: Sequence[Any] = ()) -> Cotangents:
-        place = self.place
+        occurrence = self.occurrence
 
         def output() -> Any:
-            return place.form.filled(self.outputs)
+            return occurrence.form.filled(self.outputs)
 
-        return place.pulled(self.inputs, filled(self, cotangents), output)
+        return occurrence.pulled(self.inputs, filled(self, cotangents), output)
 
 
 def require_places(replaced: Mapping[str, int], seen: Sequence[str], where: str) -> None:

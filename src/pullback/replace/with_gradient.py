@@ -133,12 +133,12 @@ def chosen(
     if "output" in special and any(p.name == "output" for p in parameters):
         wanted["output"] = output()
     positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    places = [p for p in positional if p.name not in special]
+    positions = [p for p in positional if p.name not in special]
     wanted |= {p.name: known[p.name] for p in parameters if p.kind is p.KEYWORD_ONLY and p.name in known}
     if any(p.kind is p.VAR_POSITIONAL for p in parameters):
         return [*dys, *args], wanted | {n: v for n, v in kwargs.items() if n in wanted}
-    extra = places[len(dys) :]
-    if len(places) >= len(dys) and all(p.name in known for p in extra):
+    extra = positions[len(dys) :]
+    if len(positions) >= len(dys) and all(p.name in known for p in extra):
         return [*dys, *(known[p.name] for p in extra)], wanted
     if len(extra) == len(args) + len(kwargs):
         return [*dys, *args, *kwargs.values()], wanted
@@ -155,8 +155,8 @@ def _refuse_argument(
     names = {"output", "variables", *arguments}
     if inspect.Parameter.VAR_POSITIONAL in kinds or inspect.Parameter.POSITIONAL_ONLY in kinds:
         names |= {"x", "input"}  # what users call the argument of a function whose names they do not see
-    places = [p for p in _parameters(grad) if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    for parameter in places[:count]:
+    positions = [p for p in _parameters(grad) if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    for parameter in positions[:count]:
         if parameter.name in names:
             raise _signature_error(
                 grad,
@@ -164,7 +164,7 @@ def _refuse_argument(
                 arguments,
                 rule,
                 word,
-                f"{shown(grad)} takes ({_listed(places)}): `{parameter.name}` would be handed the {word}",
+                f"{shown(grad)} takes ({_listed(positions)}): `{parameter.name}` would be handed the {word}",
                 f"a {word} that is taken for an argument gives a wrong number without a word",
             )
 

@@ -86,8 +86,8 @@ def abilities(report: Report) -> str:
 
 def block(report: Report, *, where: str = "", signature: str = "") -> str:
     """Write what is wrong with a rule, or why it is undecided, and how to see it."""
-    place = where or report.source
-    head = f"{report.name} ({place})" if place else report.name
+    where = where or report.source
+    head = f"{report.name} ({where})" if where else report.name
     at = f" at {signature}" if signature else ""
     lines = [printable(f"{head}: {report.verdict}{at}")]
     shown = report.failures or [f for f in report.findings if f.verdict == "undecided"]

@@ -20,8 +20,8 @@ def lines(run: Run) -> Iterator[str]:
         edit = f"\n{failure.edit}" if failure and failure.edit else ""
         cause = ", ".join(report.causes)
         title = f"{report.name}: {report.verdict}" + (f" ({cause})" if cause else "")
-        place = entry.where.rpartition(":")[0]
-        where = f"file={_property(place)},line={entry.line}," if entry.path else ""
+        path = entry.where.rpartition(":")[0]
+        where = f"file={_property(path)},line={entry.line}," if entry.path else ""
         level = "error" if report.verdict == "wrong" else "warning"
         yield f"::{level} {where}title={_property(title)}::{_data(said + edit)}"
     for problem in run.problems:

@@ -41,8 +41,8 @@ def from_plain(data: dict[str, Any]) -> Entry:
         code=data.get("code", ""), docstring=data.get("docstring", ""),
         pictures=tuple(data.get("pictures", ())),
     )  # fmt: skip
-    places = (data[name] for name in ("target", "path", "line", "signature", "calls", "qualified", "excused"))
-    return Entry(report, *places)
+    facts = (data[name] for name in ("target", "path", "line", "signature", "calls", "qualified", "excused"))
+    return Entry(report, *facts)
 
 
 def _written(number: float | None) -> float | str | None:

@@ -16,7 +16,7 @@ from pullback.domain import Domain
 from pullback.example import domain_of
 from pullback.hosts.base import Met
 from pullback.rule import Intent, Rule
-from pullback.view.definition import Definition, place_of, qualified_name
+from pullback.view.definition import Definition, location_of, qualified_name
 from pullback.view.subject import KnownAs
 
 if TYPE_CHECKING:
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 
 
 def said_of(
-    function: Any, user: Any, *, name: str, place: tuple[str, int], maker: Intent | None = None
+    function: Any, user: Any, *, name: str, location: tuple[str, int], maker: Intent | None = None
 ) -> Declaration:
-    """Give what is said of a rule: what is called, what the user wrote, its qualified name and its place."""
+    """Give what is said of a rule: what is called, what the user wrote, its qualified name, and where."""
     found = Declaration(intent=maker) if maker is not None else NOTHING
     for said in (
         Declaration(domain=_domain(function, user, getattr(user, "forward", None))),
-        commented(*place),
+        commented(*location),
         declared(function, user),
         configuration.current().declaration(name),
     ):
@@ -44,13 +44,13 @@ def said_of(
 
 def said_of_definition(known: Definition, called: Any) -> Declaration:
     """Give what is said of something that was recognised."""
-    return said_of(called, known.user, name=known.qualified, place=known.place, maker=known.intent)
+    return said_of(called, known.user, name=known.qualified, location=known.location, maker=known.intent)
 
 
 def said_of_callable(function: Any, written: Any) -> Declaration:
     """Give what is said of any callable."""
-    place = place_of(written)
-    return said_of(function, written, name=qualified_name(written, place[0]), place=place)
+    location = location_of(written)
+    return said_of(function, written, name=qualified_name(written, location[0]), location=location)
 
 
 def said_of_adapted(adapter: Adapter) -> Declaration:
@@ -66,7 +66,7 @@ def known_as(adapter: Adapter) -> KnownAs:
         return KnownAs(adapter.native.qualified, adapter.native.kind, adapter.native.name)
     user = _user(adapter)
     kind = "pullback" if adapter.rule is not None else ""
-    return KnownAs(qualified_name(user, place_of(user)[0]), kind, adapter.name)
+    return KnownAs(qualified_name(user, location_of(user)[0]), kind, adapter.name)
 
 
 def _user(adapter: Adapter) -> Any:

@@ -42,8 +42,8 @@ class Definition:
         return qualified(self.user)
 
     @functools.cached_property
-    def place(self) -> tuple[str, int]:
-        return place_of(self.user)
+    def location(self) -> tuple[str, int]:
+        return location_of(self.user)
 
     @property
     def gives(self) -> bool:
@@ -67,7 +67,7 @@ class Definition:
     @property
     def qualified(self) -> str:
         """Name it as an import does, in every process the same: `package.module.Class.name`."""
-        return qualified_name(self.user, self.place[0])
+        return qualified_name(self.user, self.location[0])
 
     def kept(self) -> tuple[Any, Any]:
         """Give what is called and what the user wrote, as far as both may outlive the call."""
@@ -92,11 +92,11 @@ class Own(Definition):
         return list(reached(self.user))
 
     @functools.cached_property
-    def place(self) -> tuple[str, int]:
+    def location(self) -> tuple[str, int]:
         if not package_of([module_of(inner(self.user))]):
-            return place_of(self.user)
-        mine = (place_of(f) for f in self.given if not package_of([module_of(f)]))
-        return next(mine, self.site or place_of(self.user))
+            return location_of(self.user)
+        mine = (location_of(f) for f in self.given if not package_of([module_of(f)]))
+        return next(mine, self.site or location_of(self.user))
 
     @property
     def gives(self) -> bool:
@@ -173,7 +173,7 @@ def inner(body: Any) -> Any:
             body = function
 
 
-def place_of(body: Any) -> tuple[str, int]:
+def location_of(body: Any) -> tuple[str, int]:
     """Give the file and line of a function, or nothing when it has no Python source."""
     code = getattr(inner(body), "__code__", None)
     if code is None or GENERATED in code.co_filename:

@@ -47,9 +47,9 @@ class Words:
     @staticmethod
     def scope(shown: Shown) -> list[str]:
         """Write the scope in which a Keras layer has other weights; nothing where it is none."""
-        if not any(".trainable_variables[" in place for place, _ in shown.parameters):
+        if not any(".trainable_variables[" in path for path, _ in shown.parameters):
             return []
-        pairs = ", ".join(f"({place}, {name})" for place, name in shown.parameters)
+        pairs = ", ".join(f"({path}, {name})" for path, name in shown.parameters)
         return [f"with keras.StatelessScope(state_mapping=[{pairs}]):"]
 
     def example(self, shown: Shown, *, second: bool = False) -> list[str]:

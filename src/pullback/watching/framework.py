@@ -9,9 +9,9 @@ from __future__ import annotations
 import functools
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pullback import hosts, tree
 from pullback.errors import NoTensorError, UnsupportedInputError
@@ -22,7 +22,14 @@ from pullback.watching import places
 if TYPE_CHECKING:
     from pullback.watching.log import Log
 
-Detach = Callable[[], None]
+
+class Looking(NamedTuple):
+    """What it takes to look at a model no more, and weights of which it is told when a gradient comes."""
+
+    stop: Callable[[], None]
+    weights: Sequence[int] = ()
+
+
 # the parts of a structure with their paths, and what puts such parts together
 Opened = tuple[list[tuple[str, Any]], Callable[[list[Any]], Any]]
 
@@ -38,7 +45,7 @@ class Framework(ABC):
     def look(self, gradient: Any, number: int) -> Any:
         """Look at a gradient that is at hand, and give it back."""
 
-    def attach(self, model: Any) -> Detach | None:
+    def attach(self, model: Any) -> Looking | None:
         """Have the places in a model looked at; None if it is no model of this framework."""
         return None
 
@@ -145,7 +152,13 @@ class Attached:
             entry[0] -= 1
             if not entry[0]:
                 del self._shared[id(model)]
-                entry[1]()
+                entry[1].stop()
+
+    @property
+    def weights(self) -> Sequence[int]:
+        """The weights of which it is told when a gradient comes."""
+        found: Sequence[int] = () if self.model is None else self._shared[id(self.model)][1].weights
+        return found
 
     def unheard(self, log: Log) -> list[str]:
         """Say that nothing was heard of the outputs of a model, if so."""
@@ -162,14 +175,14 @@ def attach(model: Any) -> Attached:
     return Attached(model)
 
 
-def _attach(model: Any) -> Detach:
+def _attach(model: Any) -> Looking:
     if is_layer(model):
-        found: Detach = import_module("pullback.watching.keras").attach(model)
+        found: Looking = import_module("pullback.watching.keras").attach(model)
         return found
     for each in loaded():
-        detach = each.attach(model)
-        if detach is not None:
-            return detach
+        looking = each.attach(model)
+        if looking is not None:
+            return looking
     raise UnsupportedInputError.about(
         "watch",
         found=f"a {type(model).__name__}",

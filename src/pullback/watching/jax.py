@@ -2,9 +2,9 @@
 
 A place is a primitive, the identity; its tangent goes through a second one, whose transpose looks at the
 cotangent by a third. So every transformation of JAX carries a place along: a batch is looked at as a whole,
-a `scan` in each round. Compiled, the program asks Python whether this gradient is wanted, and only then
-computes its numbers and tells them. Outside of a log the identity is not even there: whether a log is open is
-part of what `jax.jit` remembers a program by.
+a `scan` in each round. Compiled for the CPU, the program hands Python the array; elsewhere it asks whether
+this gradient is wanted, and only then computes its numbers and tells them. Outside of a log the identity is
+not even there: whether a log is open is part of what `jax.jit` remembers a program by.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from jax.interpreters import ad, batching, mlir
 
 from pullback.watching.framework import Framework, Opened
 from pullback.watching.hearing import HEARING
-from pullback.watching.record import BINS, SHIFT
+from pullback.watching.record import BINS, SHIFT, numbers, stride
 
 # ── one row ──────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -45,9 +45,10 @@ def row(x: Any) -> Any:
         jnp.sum(clean) / jnp.maximum(count, 1),
     ]
     counts = [x.size, nan, x.size - count - nan, count - some]
+    sizes = sizes[:: stride(x.size)]
     bins = jnp.clip(jnp.floor(jnp.log10(sizes)) + SHIFT, 0, BINS - 1)
     decades = jnp.bincount(bins.astype(jnp.int32), length=BINS)
-    decades = decades.at[0].add(some - x.size)  # zeros stood in the first bin
+    decades = decades.at[0].add(-jnp.sum(sizes == 0))  # they stood in the first bin
     heads = jnp.stack([jnp.asarray(number, x.dtype) for number in (*real, *counts)])
     return jnp.concatenate([heads, decades.astype(x.dtype)])
 
@@ -127,7 +128,31 @@ def _look_compiled(x: Any, *, number: int) -> Any:
     return x
 
 
-mlir.register_lowering(look_p, mlir.lower_fun(_look_compiled, multiple_results=False))
+_elsewhere = mlir.lower_fun(_look_compiled, multiple_results=False)
+
+
+def _look_on_cpu(context: Any, x: Any, *, number: int) -> Any:
+    """Hand Python the array itself: on the CPU that is no copy, and less than a condition in the program."""
+    if getattr(context.module_context.axis_context, "num_devices", None) != 1:
+        return _elsewhere(context, x, number=number)
+
+    def look(array: Any) -> tuple[()]:
+        HEARING.heard(number, functools.partial(numbers, array), _read)
+        return ()
+
+    ends = context.replace(avals_out=[])
+    mlir.emit_python_callback(
+        ends, look, None, [x], context.avals_in, [], has_side_effect=True, returns_token=False
+    )
+    return [x]
+
+
+def _read(row: Any) -> Any:
+    return row
+
+
+mlir.register_lowering(look_p, _elsewhere)
+mlir.register_lowering(look_p, _look_on_cpu, platform="cpu")
 
 
 # ── the question ─────────────────────────────────────────────────────────────────────────────────────────

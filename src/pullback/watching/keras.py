@@ -16,7 +16,7 @@ import keras
 from pullback.hosts.keras import is_symbol, numbered
 from pullback.patched import patched
 from pullback.watching import framework, places
-from pullback.watching.framework import Detach
+from pullback.watching.framework import Looking
 from pullback.watching.hearing import HEARING
 
 _layers: dict[int, tuple[str, Any]] = {}  # a layer → its path, and the model
@@ -24,7 +24,7 @@ _weights: dict[int, tuple[str, Any]] = {}
 _listening = contextlib.ExitStack()
 
 
-def attach(model: Any) -> Detach:
+def attach(model: Any) -> Looking:
     """Have the layers and weights of a model looked at."""
     layers = list(model._flatten_layers())
     paths = numbered([layer.path for layer in layers])
@@ -47,7 +47,7 @@ def attach(model: Any) -> Detach:
         if not _layers:
             _listening.close()
 
-    return detach
+    return Looking(detach)
 
 
 def _trace_anew(model: Any) -> None:

@@ -79,6 +79,10 @@ class Log:
             framework.opened()
             for text in self._attached.unheard(self):
                 self.say(text)
+            unmoved = [number for number in self._attached.weights if number not in self._counts]
+            if len(unmoved) < len(self._attached.weights):  # others had a gradient
+                for number in unmoved:
+                    self._missed(places.place(number))
             self._attached.close()
             self._attached = self._model = None
             for number in [n for n, ran in self._awaited.items() if ran < self._last]:

@@ -41,6 +41,8 @@ def number(name: str, kind: str = "place", owner: Any = None) -> int:
     if found is not None and (owner is None or _known[found].owner() is owner):
         return found
     with _lock:
+        if _numbers.get(key) not in (None, found):
+            return _numbers[key]  # another thread was faster
         place = Place(len(_known), name, kind, owner)
         _known.append(place)
         _numbers[key] = place.number

@@ -2,7 +2,8 @@
 
 Norm, least, largest and mean are those of the finite elements; NaN, infinities and zeros are counted apart.
 The sizes of the others are counted by decades, always the same ones, so that two rows can be compared. Of a
-complex gradient the real and the imaginary parts are the elements.
+complex gradient the real and the imaginary parts are the elements. The decades of a large tensor are those
+of a sample: a logarithm costs more than all the rest.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ LOWEST, HIGHEST = -12, 6  # powers of ten; what is smaller or larger stands in t
 BINS = HIGHEST - LOWEST + 2
 FIELDS = ("norm", "min", "max", "mean", "size", "nan", "inf", "zero")
 WIDTH = len(FIELDS) + BINS  # numbers in a row
+SAMPLE = 1 << 14  # elements whose sizes are counted by decades; of a larger tensor, as many evenly spread
 SHIFT = 1 - LOWEST  # a size s stands in the bin ⌊log₁₀ s⌋ + SHIFT, or in the first or the last
 
 
@@ -51,6 +53,38 @@ def record(name: str, step: int, row: Any) -> Record:
     norm, least, largest, mean = real
     size, nan, inf, zero = counts[:4]
     return Record(name, step, norm, least, largest, mean, size, nan, inf, zero, tuple(counts[4:]))
+
+
+def stride(size: int) -> int:
+    """Say each how many elements one is counted by decades; odd, because tensors have even widths."""
+    return 1 if size <= SAMPLE else -(-size // SAMPLE) | 1
+
+
+def numbers(array: Any) -> np.ndarray[Any, Any]:
+    """Compute the row of an array."""
+    x = np.asarray(array)
+    if np.iscomplexobj(x):
+        x = np.stack([x.real, x.imag])
+    x = x.ravel()
+    x = x if x.dtype == np.float64 else x.astype(np.float32, copy=False)
+    made = np.zeros(WIDTH)
+    made[4] = x.size
+    if x.size and not np.isfinite(x.min() + x.max()):
+        made[5], made[6] = np.isnan(x).sum(), np.isinf(x).sum()
+        finite = x[np.isfinite(x)]
+    else:
+        finite = x
+    if finite.size:
+        largest = max(abs(float(finite.min())), abs(float(finite.max())))
+        scaled = finite / largest if largest > 1e15 else finite  # the square of a large number is infinite
+        norm = math.sqrt(float(np.dot(scaled, scaled))) * (largest if largest > 1e15 else 1.0)
+        made[:4] = norm, finite.min(), finite.max(), finite.mean(dtype=np.float64)
+        made[7] = finite.size - np.count_nonzero(finite)
+    part = x[:: stride(x.size)]
+    sizes = np.abs(part[np.isfinite(part) & (part != 0)])
+    bins = np.clip(np.floor(np.log10(sizes)) + SHIFT, 0, BINS - 1).astype(np.int64)
+    made[8:] = np.bincount(bins, minlength=BINS)
+    return made
 
 
 def edges() -> list[tuple[float, float]]:

@@ -21,7 +21,7 @@ from pullback.hosts.tensorflow import callback, recording
 from pullback.watching import places
 from pullback.watching.framework import Framework
 from pullback.watching.hearing import HEARING
-from pullback.watching.record import BINS, SHIFT, WIDTH
+from pullback.watching.record import BINS, SAMPLE, SHIFT, WIDTH
 
 if TYPE_CHECKING:
     from pullback.watching.log import Log
@@ -59,11 +59,14 @@ def row(x: Any) -> Any:
     nan = tf.math.count_nonzero(tf.math.is_nan(x))
     some = tf.math.count_nonzero(clean)
     counts = [size, nan, size - count - nan, count - some]
+    step = tf.where(size > SAMPLE, tf.bitwise.bitwise_or((size + SAMPLE - 1) // SAMPLE, 1), 1)
+    sizes = sizes[:: tf.cast(step, tf.int32)]
     powers = tf.math.log(sizes) * tf.cast(1 / math.log(10), x.dtype)
     bins = tf.clip_by_value(tf.floor(powers) + SHIFT, 0, BINS - 1)
     unweighted = tf.zeros([0], tf.int32)
     decades = tf.raw_ops.DenseBincount(input=tf.cast(bins, tf.int32), size=BINS, weights=unweighted)
-    rest = tf.one_hot(0, BINS, dtype=tf.int64) * (size - some)  # zeros stood in the first bin
+    zeros = tf.size(sizes, tf.int64) - tf.math.count_nonzero(sizes)  # they stood in the first bin
+    rest = tf.one_hot(0, BINS, dtype=tf.int64) * zeros
     parts = [tf.stack(real), tf.stack(counts), tf.cast(decades, tf.int64) - rest]
     return tf.concat([tf.cast(part, tf.float64) for part in parts], 0)
 

@@ -19,9 +19,9 @@ from torch.nn.modules.module import register_module_forward_hook
 
 from pullback.hosts.torch import private
 from pullback.watching import places
-from pullback.watching.framework import Detach, Framework
+from pullback.watching.framework import Framework, Looking
 from pullback.watching.hearing import HEARING, note
-from pullback.watching.record import BINS, SHIFT, WIDTH
+from pullback.watching.record import BINS, SHIFT, WIDTH, stride
 
 # ── one row ──────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -39,11 +39,12 @@ def row(gradient: Any) -> Any:
             x = x.float()
         made = torch.zeros(WIDTH, dtype=torch.float64, device=x.device)
         made[4] = x.numel()
+        part = x[:: stride(x.numel())]
         if x.numel() and not _all_finite(x):
             made[5], made[6] = torch.isnan(x).sum(), torch.isinf(x).sum()
-            x = x[torch.isfinite(x)]
+            x, part = x[torch.isfinite(x)], part[torch.isfinite(part)]
         if x.numel():
-            _finite(x, made)
+            _finite(x, part, made)
         return made
 
 
@@ -52,15 +53,15 @@ def _all_finite(x: Any) -> bool:
     return bool(torch.isfinite(least) & torch.isfinite(largest))
 
 
-def _finite(x: Any, made: Any) -> None:
-    """Fill in the numbers of finite elements."""
+def _finite(x: Any, part: Any, made: Any) -> None:
+    """Fill in the numbers of finite elements, and of a part of them."""
     made[0] = torch.linalg.vector_norm(x, dtype=torch.float64)
     made[1], made[2] = torch.aminmax(x)
     made[3] = x.sum(dtype=torch.float64) / x.numel()
-    made[7] = zero = x.numel() - torch.count_nonzero(x)
-    sizes = x.abs().log10_().add_(SHIFT).clamp_(0, BINS - 1)  # a zero stands in the first bin
+    made[7] = x.numel() - torch.count_nonzero(x)
+    sizes = part.abs().log10_().add_(SHIFT).clamp_(0, BINS - 1)  # a zero stands in the first bin
     made[8:] = torch.bincount(sizes.to(torch.int32), minlength=BINS)
-    made[8] -= zero
+    made[8] -= part.numel() - torch.count_nonzero(part)
 
 
 def _read(made: Any) -> Any:
@@ -199,10 +200,11 @@ class _Model:
         self.modules = {
             id(part): (path or type(part).__name__, self) for path, part in module.named_modules()
         }
-        self.hooks = []
+        self.hooks, self.weights = [], []
         for path, weight in module.named_parameters():
             if weight.requires_grad:
                 at = places.number(path, "weight", module)
+                self.weights.append(at)
                 self.hooks.append(weight.register_hook(functools.partial(_look, number=at)))
         _watched.update(self.modules)
         if _Hook.handle is None:
@@ -246,8 +248,11 @@ class Torch(Framework):
             torch.ops.pullback.look(gradient.detach(), _WRITTEN, number)
         return gradient
 
-    def attach(self, model: Any) -> Detach | None:
-        return _Model(model).detach if isinstance(model, torch.nn.Module) else None
+    def attach(self, model: Any) -> Looking | None:
+        if not isinstance(model, torch.nn.Module):
+            return None
+        made = _Model(model)
+        return Looking(made.detach, made.weights)
 
 
 FRAMEWORK = Torch()

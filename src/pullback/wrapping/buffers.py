@@ -40,27 +40,27 @@ def own(box: list[Any], begun: int) -> Any:
     if type(box[0]) is np.ndarray and is_alone(box, 0):  # nearly always
         return box.pop()
     leaves, structure = tree.flatten(box.pop())
-    places = set()
+    addresses = set()
     for i in range(len(leaves)):
         if isinstance(leaves[i], np.ndarray):
             if not is_alone(leaves, i):
                 if leaves[i].flags.writeable:  # arguments are not
-                    places.add(leaves[i].__array_interface__["data"][0])
+                    addresses.add(leaves[i].__array_interface__["data"][0])
                 leaves[i] = leaves[i].copy(order="K")
         elif hasattr(leaves[i], "tocoo"):  # a sparse matrix, whose arrays are inside
             leaves[i] = leaves[i].copy()
-    if places:
-        _refuse_shared(places, begun)
+    if addresses:
+        _refuse_shared(addresses, begun)
     return tree.unflatten(structure, leaves)
 
 
-def _refuse_shared(places: set[int], begun: int) -> None:
+def _refuse_shared(addresses: set[int], begun: int) -> None:
     here = threading.get_ident()
     with _lock:
-        others = [_ended[place] for place in places if place in _ended]
+        others = [_ended[address] for address in addresses if address in _ended]
         now = next(_clock)
-        for place in places:
-            _ended[place] = now, here
+        for address in addresses:
+            _ended[address] = now, here
         while len(_ended) > _REMEMBERED:
             _ended.popitem(last=False)
     if any(ended > begun and thread != here for ended, thread in others):

@@ -34,10 +34,10 @@ class Columns:
     groups: list[Array]
     h: Array
 
-    def points(self, place: str) -> Iterator[Point]:
+    def points(self, prefix: str) -> Iterator[Point]:
         """List where the function is run."""
         for k, move in enumerate(self.groups):
-            label = f"{place}difference {k} of {len(self.groups)}"
+            label = f"{prefix}difference {k} of {len(self.groups)}"
             yield from self.steps.points(self.steps.single(self.h, move), label)
 
     def quotients(self, stream: Iterator[list[Array]]) -> Iterator[tuple[Array, Array, Array]]:
@@ -65,9 +65,9 @@ class Direction:
         self.entries: list[tuple[Array, Array, Array]] = []
         self.wrong: Array = np.zeros(0, int)
 
-    def points(self, place: str) -> Iterator[Point]:
+    def points(self, prefix: str) -> Iterator[Point]:
         """List where the function is run."""
-        return self.steps.points(self.shift, f"{place}along a random direction")
+        return self.steps.points(self.shift, f"{prefix}along a random direction")
 
     def disagrees(self, stream: Iterator[list[Array]], noise: float) -> bool:
         """Tell whether a row changes by something else than its entries say."""

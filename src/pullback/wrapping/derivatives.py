@@ -18,16 +18,7 @@ from pullback.hosts.specs import show_shape
 from pullback.replace import with_gradient
 from pullback.tangent import settle as settle_tangents
 from pullback.wrapping import guard, jacobian
-from pullback.wrapping.foreign import (
-    Array,
-    Point,
-    Routine,
-    batch_size,
-    element,
-    elements,
-    empty,
-    stacked,
-)
+from pullback.wrapping.foreign import Array, Point, Routine, batch_size, element, elements, empty, stacked
 from pullback.wrapping.shapes import ArraySpec, Layout, chosen, of_array, smooth
 
 if TYPE_CHECKING:
@@ -277,13 +268,13 @@ class FromPushforward(Composite):
         inputs, outputs = Space.of(parts.moving), Space.of(parts.results)
         v = outputs.pack(parts.leading)
         behind = [*parts.tensors, *parts.values]
-        place = f"{label}, " if label else ""
+        prefix = f"{label}, " if label else ""
 
         def points() -> Iterator[Point]:
             for j in range(inputs.size):
                 unit = np.zeros(inputs.size)
                 unit[j] = 1.0
-                yield Point([*inputs.unpack(unit), *behind], f"{place}column {j} of {inputs.size}")
+                yield Point([*inputs.unpack(unit), *behind], f"{prefix}column {j} of {inputs.size}")
 
         def gather(stream: Iterator[list[Array]]) -> list[Array]:
             return list(inputs.unpack(np.array([v @ outputs.pack(next(stream)) for _ in range(inputs.size)])))

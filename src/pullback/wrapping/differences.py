@@ -134,15 +134,15 @@ class Differences(Composite):
             return self._spsa(local, v, label)
         h = self.steps(local)
         steps = Steps(self.scheme, local)
-        place = f"{label}, " if label else ""
+        prefix = f"{label}, " if label else ""
         groups, pattern = self.groups(local)
         if pattern is not None:
-            return self._sparse(Columns(steps, pattern, groups, h), v, place)
+            return self._sparse(Columns(steps, pattern, groups, h), v, prefix)
         total = local.inputs.size
 
         def points() -> Iterator[Point]:
             for k in range(total):
-                yield from steps.points(steps.single(h, k), f"{place}difference {k} of {total}")
+                yield from steps.points(steps.single(h, k), f"{prefix}difference {k} of {total}")
 
         def gather(stream: Iterator[list[Array]]) -> list[Array]:
             gradient = np.zeros(total)
@@ -159,7 +159,7 @@ class Differences(Composite):
             return local.sizes * self._tiny(local)
         return local.sizes * self.step(local)
 
-    def _sparse(self, columns: Columns, v: Array, place: str) -> tuple[Iterator[Point], Gather]:
+    def _sparse(self, columns: Columns, v: Array, prefix: str) -> tuple[Iterator[Point], Gather]:
         """Move columns together; confirm now and then that no row depends on more than the pattern says."""
         local = columns.steps.local
         key = (local.inputs, local.outputs)
@@ -168,9 +168,9 @@ class Differences(Composite):
         direction = Direction(columns, taken) if confirmed else None
 
         def points() -> Iterator[Point]:
-            yield from columns.points(place)
+            yield from columns.points(prefix)
             if direction is not None:
-                yield from direction.points(place)
+                yield from direction.points(prefix)
 
         def gather(stream: Iterator[list[Array]]) -> list[Array]:
             gradient = np.zeros(local.inputs.size)
@@ -193,7 +193,7 @@ class Differences(Composite):
         # and in whatever order it runs.
         entropy = [self.scheme.seed, zlib.crc32(local.x.tobytes())]
         h = local.sizes * self.step(local)
-        place = f"{label}, " if label else ""
+        prefix = f"{label}, " if label else ""
 
         def ends() -> Iterator[tuple[Array, Array]]:
             rng = np.random.default_rng(entropy)
@@ -204,7 +204,7 @@ class Differences(Composite):
         def points() -> Iterator[Point]:
             for k, pair in enumerate(ends()):
                 for vector in pair:
-                    yield Point(local.arrays(vector), f"{place}sample {k} of {self.scheme.samples}")
+                    yield Point(local.arrays(vector), f"{prefix}sample {k} of {self.scheme.samples}")
 
         def gather(stream: Iterator[list[Array]]) -> list[Array]:
             gradient = np.zeros(local.inputs.size)
@@ -314,11 +314,11 @@ class Directional(Composite):
             )
         h = self.differences.step(local) / longest
         one_sided = scheme.name == "forward"
-        places = [local.x + h * t] if one_sided else [local.x + h * t, local.x - h * t]
+        points = [local.x + h * t] if one_sided else [local.x + h * t, local.x - h * t]
 
         def gather(stream: Iterator[list[Array]]) -> list[Array]:
             up = local.values(next(stream))
             down = local.y if one_sided else local.values(next(stream))
             return list(local.outputs.unpack((up - down) / (h if one_sided else 2 * h)))
 
-        return iter([Point(local.arrays(place), label) for place in places]), gather
+        return iter([Point(local.arrays(point), label) for point in points]), gather

@@ -162,7 +162,7 @@ class Forward(Routine):
     def ahead(self, arrays: list[Array]) -> None:
         """Run a call before the framework does, which must know what it returns."""
         results = self(arrays)
-        self._ready = _places(arrays), results
+        self._ready = _addresses(arrays), results
 
     def forget(self) -> None:
         """Let go of what was run ahead: nobody came for it, and its place in memory may be another's soon."""
@@ -170,8 +170,8 @@ class Forward(Routine):
 
     def __call__(self, arrays: Sequence[Array]) -> list[Array]:
         if self._ready is not None:
-            (places, results), self._ready = self._ready, None
-            if places == _places(arrays):
+            (addresses, results), self._ready = self._ready, None
+            if addresses == _addresses(arrays):
                 return results
         cache = self.external.cache
         if cache is None:
@@ -292,7 +292,7 @@ def _without(array: Array, lead: tuple[int, ...]) -> ArraySpec:
     return ArraySpec(array.shape[len(lead) :], array.dtype)
 
 
-def _places(arrays: Sequence[Array]) -> Any:
+def _addresses(arrays: Sequence[Array]) -> Any:
     return [(a.__array_interface__["data"][0], a.shape, a.strides) for a in arrays]
 
 

@@ -35,13 +35,13 @@ def frozen(array: Array) -> Array:
 
 def failed(failure: Failure, where: str, label: str) -> Exception:
     """Word what a function raised, with its own traceback."""
-    place = f", {label}" if label else ""
+    suffix = f", {label}" if label else ""
     own = "its own traceback:\n" + failure.lines.rstrip() if failure.lines else ""
     error: Exception
     if failure.timed_out:
         error = ExternalTimeoutError.about(
             where,
-            found=f"{failure.text}{place}",
+            found=f"{failure.text}{suffix}",
             expected="a result within `timeout`",
             why=own.replace("its own traceback", "where it was then"),
             fix="raise timeout=, or give retries= to try again",
@@ -49,7 +49,7 @@ def failed(failure: Failure, where: str, label: str) -> Exception:
     elif failure.kind == "ValueError" and "read-only" in failure.text:
         error = ExternalMutationError.about(
             where,
-            found=f"it writes to one of its arguments{place}",
+            found=f"it writes to one of its arguments{suffix}",
             expected="arguments that are read, and a new array that is returned",
             why="the memory belongs to the framework: others would see the change\n" + own,
             fix="x = x.copy()",
@@ -57,14 +57,14 @@ def failed(failure: Failure, where: str, label: str) -> Exception:
     elif failure.final:
         error = ExternalError.about(
             where,
-            found=f"{failure.text}{place}",
+            found=f"{failure.text}{suffix}",
             expected="memory of its own for each call",
             why="one call may have overwritten what the other one returned",
             fix="make the array inside of the function, or keep one for each thread in a threading.local()",
         )
     else:
         error = ExternalError.about(
-            where, found=f"it raised {failure.kind}: {failure.text}{place}", expected="a result", why=own
+            where, found=f"it raised {failure.kind}: {failure.text}{suffix}", expected="a result", why=own
         )
     return error
 
@@ -112,12 +112,12 @@ def check(
     """Hold results against the specs that were promised; cast where that was asked for."""
     for i, (array, spec) in enumerate(zip(arrays, specs)):
         name = what if len(arrays) == 1 else f"{what} {i}"
-        place = f", {label}" if label else ""
+        suffix = f", {label}" if label else ""
         if spec.shape is not None and not same_shape(array.shape, (*lead, *spec.shape)):
             batch = f" behind the batch axis of {lead[0]}" if lead else ""
             raise ExternalOutputError.about(
                 where,
-                found=f"{name} has shape {show_shape(array.shape)}{place}",
+                found=f"{name} has shape {show_shape(array.shape)}{suffix}",
                 expected=f"shape {show_shape((*lead, *spec.shape))}{batch}, as output= says",
                 fix="return that shape, or change output=" + (", or leave batched= out" if lead else ""),
             )
@@ -128,7 +128,7 @@ def check(
                 continue
             raise ExternalOutputError.about(
                 where,
-                found=f"{name} has dtype {array.dtype.name}{place}",
+                found=f"{name} has dtype {array.dtype.name}{suffix}",
                 expected=f"{spec.dtype.name}, as output= says",
                 why="a silent cast would hide that it computes in another precision",
                 fix=f"return y.astype(np.{spec.dtype.name}), or say cast=True, or change output=",
@@ -151,13 +151,13 @@ def refuse_nan(
         if not _has_nan(array):
             continue
         name = what if len(results) == 1 else f"{what} {i}"
-        place = f", {label}" if label else ""
+        suffix = f", {label}" if label else ""
         index = tuple(int(n) for n in np.argwhere(np.isnan(array))[0])
         at = f" at index {index if len(index) > 1 else index[0]}" if index else ""
         came = any(map(_has_nan, inputs))
         raise ExternalOutputError.about(
             where,
-            found=f"{name} is NaN{at}{place}" + (", and so is one of its inputs" if came else ""),
+            found=f"{name} is NaN{at}{suffix}" + (", and so is one of its inputs" if came else ""),
             expected="numbers",
             why="a NaN spreads through every parameter in one step",
             fix='keep its arguments in its domain, or say nan="allow"',

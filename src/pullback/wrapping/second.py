@@ -14,16 +14,7 @@ import numpy as np
 
 from pullback.hosts.operation import Cotangents, Derived, Pullback, Tensor, filled
 from pullback.wrapping.derivatives import apart
-from pullback.wrapping.foreign import (
-    Array,
-    Point,
-    Routine,
-    batch_size,
-    element,
-    elements,
-    empty,
-    stacked,
-)
+from pullback.wrapping.foreign import Array, Point, Routine, batch_size, element, elements, empty, stacked
 from pullback.wrapping.local import Local
 from pullback.wrapping.shapes import of_array
 
@@ -127,8 +118,8 @@ class Bend:
             return list(local.inputs.unpack(np.zeros(local.inputs.size)))
         h = self.scheme.relative(self._noise(local)) / longest
         one_sided = self.scheme.name == "forward"
-        places = [local.x + h * t, local.x if one_sided else local.x - h * t]
-        tensors = [local.arrays(place) for place in places]
+        points = [local.x + h * t, local.x if one_sided else local.x - h * t]
+        tensors = [local.arrays(point) for point in points]
         values = list(self.site.forward.stream(Point(moved, label) for moved in tensors))
         asked = [[*parts.leading, *moved, *there] for moved, there in zip(tensors, values)]
         if isinstance(self.back, Routine):

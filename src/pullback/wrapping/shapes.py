@@ -23,7 +23,6 @@ from pullback.outputs import TENSOR, Outputs, by_default
 from pullback.wrapping import same
 
 Array = np.ndarray[Any, Any]
-Shape = "tuple[int | None, ...] | None"
 _FIX = "output=lambda x: x   # like x; or x.replace(shape=(3,)), or np.empty(3), or a tuple or dict of them"
 
 

@@ -11,6 +11,7 @@ import pytest
 
 import pullback as pb
 from pullback.view.jax import program
+from pullback.view.jax.adapter import JaxAdapter
 from pullback.view.jax.program import Program, Steps
 
 X = jnp.array([0.3, -1.2, 2.0])
@@ -35,6 +36,20 @@ def test_a_body_is_traced_and_not_run_for_every_question() -> None:
     assert report.forwards > 100
     assert len(calls) < report.forwards / 2
     assert sum(not isinstance(x, jax.core.Tracer) for x in calls) < 12
+
+
+def test_a_body_that_prints_is_called_as_it_stands_and_hides_nothing() -> None:
+    def printing(x: Any) -> Any:
+        jax.debug.print("{}", x)
+        return jnp.sin(x)
+
+    def leaving(x: Any) -> Any:
+        return jax.pure_callback(np.sin, x, x)
+
+    kinds = [program.callbacks(str(jax.make_jaxpr(f)(X))) for f in (jnp.sin, printing, leaving)]
+    assert kinds == [set(), {"debug"}, {"pure"}]
+    opaque = [JaxAdapter(rule(f, jnp.cos), (X,), {}).subject().opaque for f in (printing, leaving)]
+    assert [asked and asked() for asked in opaque] == [False, True]
 
 
 def test_a_body_that_draws_numbers_is_called_as_it_stands() -> None:

@@ -224,6 +224,6 @@ def test_what_was_drawn_before_the_budget_was_spent_is_kept(monkeypatch):
         yield {"kind": "scatter"}
         raise Spent
 
-    monkeypatch.setattr(sys.modules[check_subject.__module__], "drawn", drawn)
+    monkeypatch.setattr(sys.modules[check_subject.__module__], "pictures", drawn)
     report = check_subject(subject(X, lambda x: 2 * x), ASKED)
     assert (report.verdict, list(report.pictures)) == ("right", [{"kind": "scatter"}])

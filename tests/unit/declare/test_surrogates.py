@@ -104,6 +104,19 @@ def test_a_mistake_is_not_taken_for_one(name, seed):
     assert "surrogate" not in report.causes
 
 
+@pytest.mark.parametrize("most", [0.1, 2.0])
+def test_a_gradient_that_clips_its_upstream_is_explained_wherever_it_is_seen(most):
+    """A small one is seen as a wrong derivative, a large one by its linearity alone."""
+    report = checked(np.sin, lambda x, d: np.clip(d, -most, most) * np.cos(x), X)
+    assert report.causes == ["upstream-nonlinear"]
+    assert "for `2a - 3b` it is not twice" in report.failures[0].sentence
+
+
+def test_a_small_term_without_the_upstream_is_explained():
+    report = checked(np.sin, lambda x, d: d * np.cos(x) + 1e-12 * x, X)
+    assert report.causes == ["upstream-additive"]
+
+
 def test_a_flat_place_of_a_function_is_no_surrogate():
     report = checked(lambda x: np.maximum(x, 0), lambda x, d: d, -np.abs(X) - 0.1)
     assert "surrogate" not in report.causes

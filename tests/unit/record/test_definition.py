@@ -18,8 +18,8 @@ ROUND_RULE = pb.surrogate(EXTERNAL, like=lambda x: x)
 
 def test_a_rule_around_a_rule_stands_where_the_function_does():
     assert inner(EXTERNAL) is inner(ROUND_RULE) is steps
-    assert Own(ROUND_RULE).place == Own(EXTERNAL).place
-    assert Own(ROUND_RULE).place[0].endswith("test_definition.py")
+    assert Own(ROUND_RULE).location == Own(EXTERNAL).location
+    assert Own(ROUND_RULE).location[0].endswith("test_definition.py")
 
 
 def test_partial_arguments_are_looked_through():

@@ -2,7 +2,7 @@
 
 import pullback as pb
 from pullback.record.identity import identity_of
-from pullback.view.definition import Own, place_of
+from pullback.view.definition import Own, location_of
 
 
 @pb.custom_gradient
@@ -17,5 +17,5 @@ def second(x):
 
 def test_two_rules_are_two():
     assert identity_of(Own(first)).key != identity_of(Own(second)).key
-    assert place_of(first) != place_of(second)
-    assert place_of(first)[0] == __file__
+    assert location_of(first) != location_of(second)
+    assert location_of(first)[0] == __file__

@@ -121,7 +121,7 @@ def test_operators_are_seen_however_they_are_called(recorder):
     rule = only(recorder)
     assert (rule.name, rule.kind, rule.calls) == ("recorded::halved", "torch.library", 2)
     assert rule.function is halved
-    assert rule.place in recorder.defined
+    assert rule.location in recorder.defined
 
 
 def test_pytorch_s_own_functions_are_left_out(recorder):

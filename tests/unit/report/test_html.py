@@ -161,6 +161,13 @@ def test_the_page_needs_no_network():
         assert word not in text
 
 
+def test_a_run_without_a_rule_is_a_page_with_its_problem():
+    text, _ = written(Run(7, ("gone.py",), [], ["gone.py does not exist"]))
+    found = Page(text)
+    assert found.texts_of("ul", "problems") == ["gone.py does not exist"]
+    assert not found.all("table")
+
+
 def test_a_report_shows_itself_with_the_same_words():
     shown = Page(WRONG._repr_html_())
     assert [e["tag"] for e in shown.elements][:2] == ["div", "style"]

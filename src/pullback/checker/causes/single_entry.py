@@ -39,9 +39,9 @@ def search(evidence: Evidence) -> Match | None:
     index, slack = round(position * n), n * (e1 + e0) / abs(m0)
     if not 0 <= index < n or abs(m2 / m0 - position**2) > 1e-4 or slack > 0.4:
         return None
-    k, place = problem.domain.where(index)
+    k, entry = problem.domain.where(index)
     name = evidence.name(k)
-    where = f"{name}[{', '.join(map(str, place))}]"
+    where = f"{name}[{', '.join(map(str, entry))}]"
     return Match(
         SLUG,
         f"one entry of the gradient is wrong: that of `{where}`",

@@ -8,6 +8,7 @@ from pullback.checker.surrogate import how_to_declare, recognised
 
 SLUG = "surrogate"
 RANK = 1
+EXPLAINS = ("derivative", "linearity")
 
 
 def search(evidence: Evidence) -> Match | None:

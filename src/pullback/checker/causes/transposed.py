@@ -90,20 +90,15 @@ def search(evidence: Evidence) -> Match | None:
                 np.ascontiguousarray(np.swapaxes(a, -1, -2)) if i == k else a for i, a in enumerate(inputs)
             )
             guess = [evidence.true_at(turned, v) for v in evidence.vs]
-            if all(evidence.explains(guess, p) for p in wrong):
-                name = evidence.subject.names[k]
-                return Match(
-                    SLUG,
-                    f"the gradient of {names} is right for the transpose of `{name}`",
-                    f"transpose `{name}` in the gradient",
-                    names,
-                )
             flipped = [evidence.claimed_at(turned, v) for v in evidence.vs]
-            if all(
-                f is not None and evidence.close(evidence.part(f, p), evidence.part(t, p), 10)
-                for p in wrong
-                for f, t in zip(flipped, true)
-            ) and k not in [evidence.problem.chosen[p] for p in wrong]:
+            if all(evidence.explains(guess, p) for p in wrong) or (
+                k not in [evidence.problem.chosen[p] for p in wrong]
+                and all(
+                    f is not None and evidence.close(evidence.part(f, p), evidence.part(t, p), 10)
+                    for p in wrong
+                    for f, t in zip(flipped, true)
+                )
+            ):
                 name = evidence.subject.names[k]
                 return Match(
                     SLUG,

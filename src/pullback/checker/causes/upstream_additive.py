@@ -6,9 +6,11 @@ import numpy as np
 
 from pullback.checker.cause import Match, listed
 from pullback.checker.evidence import Evidence
+from pullback.checker.probes.linearity import broken_at
 
 SLUG = "upstream-additive"
 RANK = 20
+EXPLAINS = ("derivative", "linearity")
 
 
 def search(evidence: Evidence) -> Match | None:
@@ -18,8 +20,12 @@ def search(evidence: Evidence) -> Match | None:
         return None
     found = [p for p in range(evidence.count) if evidence.part(zero, p).any()]
     size = max(float(np.abs(c).max()) for c in evidence.claimed)
-    if not found or float(np.abs(zero).max()) <= 10 * evidence.tolerance * size:
+    if not found:
         return None
+    if float(np.abs(zero).max()) <= 10 * evidence.tolerance * size:  # that may still be more than rounding
+        broken = broken_at(evidence.subject, evidence.problem, evidence.settings)
+        if broken is None or not broken.at_zero:
+            return None
     names = listed([evidence.name(p) for p in found])
     return Match(
         SLUG,

@@ -9,6 +9,7 @@ from pullback.checker.evidence import Evidence
 
 SLUG = "upstream-ignored"
 RANK = 10
+EXPLAINS = ("derivative", "linearity")
 
 
 def search(evidence: Evidence) -> Match | None:

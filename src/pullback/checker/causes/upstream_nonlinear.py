@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from pullback.checker.cause import Match
 from pullback.checker.evidence import Evidence
+from pullback.checker.probes.linearity import broken_at
 
 SLUG = "upstream-nonlinear"
 RANK = 30
+EXPLAINS = ("derivative", "linearity")
 
 
 def search(evidence: Evidence) -> Match | None:
@@ -15,7 +17,9 @@ def search(evidence: Evidence) -> Match | None:
     ga, gb = evidence.claimed[:2]
     mixed = evidence.problem.gradient(2 * a - 3 * b)
     if evidence.close(mixed, 2 * ga - 3 * gb, 100):
-        return None
+        broken = broken_at(evidence.subject, evidence.problem, evidence.settings)
+        if broken is None or broken.at_zero:
+            return None
     doubled = evidence.problem.gradient(2 * a)
     how = "is not linear in `dy`"
     if evidence.close(doubled, 4 * ga, 10):

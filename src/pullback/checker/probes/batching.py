@@ -41,10 +41,10 @@ def question(subject: Subject, settings: Settings) -> list[Finding]:
         ]
     unit = roundoff(outputs)
     for row in settings.rng(14).permutation(space.size)[:ROWS]:
-        k, place = space.where(int(row))
+        k, index = space.where(int(row))
         single = subject.pullback(subject.inputs, space.unpack(np.eye(1, space.size, row)[0]))
         for g, block in zip(single, whole[k]):
-            if g is not None and block is not None and not near(block[place], g, rtol=rounding(unit)):
+            if g is not None and block is not None and not near(block[index], g, rtol=rounding(unit)):
                 return [
                     Finding(
                         "batching",

@@ -22,9 +22,7 @@ def question(subject: Subject, settings: Settings) -> list[Finding]:
         return []
     try:
         problem = Problem.of(subject)
-        # The framework's own operations may lose more digits than rounding does.
-        loose = 0.0 if subject.is_rule else 16 * settings.demanded(problem.unit)
-        broken = nonlinear(problem, settings.rng(7), max(settings.rtol or 0.0, loose))
+        broken = broken_at(subject, problem, settings)
     except Exception:  # the contract probe says so
         return []
     if broken is None:
@@ -48,6 +46,13 @@ class Broken(NamedTuple):
     sentence: str
     cotangent: Array
     at_zero: bool  # the gradient is not zero for zero
+
+
+def broken_at(subject: Subject, problem: Problem, settings: Settings) -> Broken | None:
+    """Ask the question of this probe: for the causes, too."""
+    # The framework's own operations may lose more digits than rounding does.
+    loose = 0.0 if subject.is_rule else 16 * settings.demanded(problem.unit)
+    return nonlinear(problem, settings.rng(7), max(settings.rtol or 0.0, loose))
 
 
 def nonlinear(problem: Problem, rng: np.random.Generator, accuracy: float = 0.0) -> Broken | None:

@@ -17,7 +17,7 @@ import numpy as np
 
 from pullback.dtypes import Kind, kind
 from pullback.hosts import refusals
-from pullback.hosts.base import Host, Met, Opener
+from pullback.hosts.base import Host, Opener
 from pullback.hosts.foreign import Foreign
 from pullback.hosts.jax import arrays, callback
 from pullback.hosts.jax.apply import apply
@@ -107,9 +107,7 @@ class JaxHost(Host):
 
     def apply(self, operation: Operation, tensors: list[Any]) -> list[Any]:
         if self.bypassed is not None:
-            self.bypassed.append(Met(operation.name, operation.intent, operation.rule))
-            return operation.forward(tensors)[0]
-
+            return self.bypass(operation, tensors)
         return apply(operation, tensors)
 
     def callback(self, foreign: Foreign, tensors: Sequence[Any], outputs: Sequence[Spec]) -> list[Any]:

@@ -69,8 +69,8 @@ def _call_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, name: str, pro
     return program.differentiate(list(map(array, primals)), tangents)
 
 
-def _call_batch(axis: Any, operands: Any, places: Any, *, name: str, program: Program) -> list[Any]:
-    moved, axes = fronts(axis, operands, places)
+def _call_batch(axis: Any, operands: Any, dims: Any, *, name: str, program: Program) -> list[Any]:
+    moved, axes = fronts(axis, operands, dims)
     return list(call_p.bind(*moved, name=name, program=_Batch(program, axis, axes)))
 
 
@@ -86,7 +86,7 @@ class _Batch(Program):
         return list(over_axis(self.axis, self.one, [self.axes])(list(operands)))
 
     def differentiate(self, primals: list[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-        given = [front(self.axis, t, place) if moves(t) else None for t, place in zip(tangents, self.axes)]
+        given = [front(self.axis, t, dim) if moves(t) else None for t, dim in zip(tangents, self.axes)]
         outputs, moved = over_axis(self.axis, self._differentiate_one, [self.axes, 0])(primals, given)
         return outputs, [zero_of(y) if tangent is None else tangent for y, tangent in zip(outputs, moved)]
 

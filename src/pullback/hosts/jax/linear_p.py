@@ -191,11 +191,11 @@ class _Along:
         return along(lambda full: self.move(full, given), before, self.moving, changes)
 
 
-def _linear_batch(axis: Any, operands: Any, places: Any, *, derivative: Derivative) -> list[Any]:
+def _linear_batch(axis: Any, operands: Any, dims: Any, *, derivative: Derivative) -> list[Any]:
     """Bind the primitive again, over batches: what it does to one example is done to each."""
     count = derivative.count
-    residuals, axes = fronts(axis, operands[:count], places[:count])
-    tangents = [front(axis, x, place) for x, place in zip(operands[count:], places[count:])]
+    residuals, axes = fronts(axis, operands[:count], dims[:count])
+    tangents = [front(axis, x, dim) for x, dim in zip(operands[count:], dims[count:])]
     return list(linear_p.bind(*residuals, *tangents, derivative=derivative.batched(axis, axes)))
 
 
@@ -223,9 +223,9 @@ def _output_jvp(primals: Any, tangents: Any, *, derivative: Derivative, counts: 
     return outputs, tangents_of(derivative, outputs, residuals, _split(tangents, counts)[2])
 
 
-def _output_batch(axis: Any, operands: Any, places: Any, *, derivative: Derivative, counts: Any) -> list[Any]:
-    outputs, residuals, inputs = _split(list(zip(operands, places)), counts)
-    moved, axes = fronts(axis, [x for x, _ in residuals], [place for _, place in residuals])
+def _output_batch(axis: Any, operands: Any, dims: Any, *, derivative: Derivative, counts: Any) -> list[Any]:
+    outputs, residuals, inputs = _split(list(zip(operands, dims)), counts)
+    moved, axes = fronts(axis, [x for x, _ in residuals], [dim for _, dim in residuals])
     outputs, inputs = ([front(axis, *pair) for pair in part] for part in (outputs, inputs))
     return bind_outputs(derivative.batched(axis, axes), outputs, moved, inputs)
 

@@ -53,7 +53,7 @@ def _losses_told(tell: Callable[[Any, Any], None]) -> Iterator[None]:
 
 
 class Inside:
-    """The call of a layer or model inside an override. `replaced` counts the places of the last call."""
+    """The call of a layer or model inside an override. `replaced` counts the occurrences of the last call."""
 
     def __init__(self, model: Any, gradients: Gradients) -> None:
         self.replaced: dict[str, int] = {}

@@ -38,7 +38,7 @@ def override(function: Any, gradients: Gradients) -> Any:
 
 
 class Overridden:
-    """A function with other gradients inside. `replaced` counts the places of the last call."""
+    """A function with other gradients inside. `replaced` counts those of the last call."""
 
     def __init__(self, function: Any, gradients: Gradients) -> None:
         self.original = function
@@ -213,10 +213,11 @@ class Replaced(Derived):
 
     def forward(self, tensors: Sequence[Any]) -> tuple[list[Any], Pullback]:
         outputs = self._evaluate(tensors)
-        place = self._make(list(tensors))
-        pull: Pullback = place.ran(outputs)
+        occurrence = self._make(list(tensors))
+        pull: Pullback = occurrence.ran(outputs)
         if "output" in inspect.signature(self._gradient).parameters:
-            place.outputs = _Outputs(self, tensors)  # their derivative is the one that is being given here
+            # their derivative is the one that is being given here
+            occurrence.outputs = _Outputs(self, tensors)
         return outputs, pull
 
     def captured(self) -> Iterator[tuple[str, Any]]:

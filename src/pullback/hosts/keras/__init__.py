@@ -132,9 +132,9 @@ def _given(
 ) -> Any:
     """Call a layer with a gradient that knows the arguments by the names that the layer has for them."""
     known = [*inspect.signature(layer.call).parameters, *(f"input_{i}" for i in range(len(args)))]
-    places = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_ONLY) for name in known[: len(args)]]
+    positions = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_ONLY) for name in known[: len(args)]]
     named = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY) for name in kwargs]
     run = functools.partial(called)
-    run.__signature__ = inspect.Signature([*places, *named])  # type: ignore[attr-defined]
+    run.__signature__ = inspect.Signature([*positions, *named])  # type: ignore[attr-defined]
     run.__name__ = layer.name  # type: ignore[attr-defined]
     return wrap(run, gradient)(*args, **kwargs)

@@ -17,7 +17,7 @@ import tensorflow as tf
 from pullback.dtypes import COMPUTING, kind
 from pullback.errors import UnsupportedInputError
 from pullback.hosts import refusals
-from pullback.hosts.base import Host, Met
+from pullback.hosts.base import Host
 from pullback.hosts.foreign import Foreign
 from pullback.hosts.keras import is_weight
 from pullback.hosts.operation import Operation
@@ -191,8 +191,7 @@ class TensorFlowHost(Host):
 
     def apply(self, operation: Operation, tensors: list[Any]) -> list[Any]:
         if self.bypassed is not None:
-            self.bypassed.append(Met(operation.name, operation.intent, operation.rule))
-            return operation.forward(tensors)[0]
+            return self.bypass(operation, tensors)
         if not self.recorded:
             return public.apply(operation, tensors)
         return eager.apply(operation, tensors) if tf.executing_eagerly() else graph.apply(operation, tensors)

@@ -15,17 +15,19 @@ from pullback.errors import OverrideError
 _CALLS = ("PartitionedCall", "StatefulPartitionedCall")
 
 
-def places(op: Any, kinds: Collection[str]) -> bool:
+def contains(op: Any, kinds: Collection[str]) -> bool:
     """Tell whether an operation calls functions with operations of these kinds inside."""
     return any(
-        inner.type in kinds or places(inner, kinds) for body in _called(op) for inner in body.get_operations()
+        inner.type in kinds or contains(inner, kinds)
+        for body in _called(op)
+        for inner in body.get_operations()
     )
 
 
 def shared(op: Any, kinds: Collection[str]) -> bool:
-    """Tell whether places are inside a function that others may call too; a branch has no other caller."""
+    """Tell whether occurrences are in a function that others may call too; a branch has no other caller."""
     if op.type in _CALLS:  # but no other sees the function by which TensorFlow pushes a tangent
-        return "__jvp_" not in op.get_attr("f").name and places(op, kinds)
+        return "__jvp_" not in op.get_attr("f").name and contains(op, kinds)
     return any(shared(inner, kinds) for body in _called(op) for inner in body.get_operations())
 
 
@@ -97,8 +99,8 @@ class _Copy:
             known.update((id(old), new) for old, new in zip(op.outputs, outputs))
 
     def _call(self, op: Any, inputs: list[Any]) -> list[Any] | None:
-        """Write out a call of a function with places inside; leave any other call as it is."""
-        if not places(op, self.context.operations):
+        """Write out a call of a function with occurrences inside; leave any other call as it is."""
+        if not contains(op, self.context.operations):
             return None
         (body,) = _called(op)
         known = {id(inner): outer for inner, outer in zip(body.inputs, inputs)}
@@ -118,11 +120,11 @@ class _Copy:
         )
 
     def _require_plain(self, op: Any) -> None:
-        """Refuse what a copy would break: a rule bound to its graph, and places in branches and loops."""
+        """Refuse what a copy would break: a rule bound to its graph, occurrences in branches and loops."""
         if "_gradient_op_type" in op.node_def.attr:
             found = "a function that it calls has a custom gradient inside"
             why = "that gradient belongs to the function as it was traced, and is lost in a copy"
-        elif places(op, self.context.operations):
+        elif contains(op, self.context.operations):
             found = "an operation of the kind stands in a branch or a loop of a function that it calls"
             why = "a copy of a traced branch keeps its own gradients"
         else:

@@ -29,7 +29,7 @@ _PARTS = ("CondBranchFuncGraph", "WhileCondFuncGraph", "WhileBodyFuncGraph")  # 
 
 
 class SharedError(Exception):
-    """A call of a function was traced, with places inside that are shared with others."""
+    """A call of a function was traced, with occurrences inside that are shared with others."""
 
 
 class Overriding:
@@ -69,12 +69,12 @@ class Overriding:
         self._stack.close()
         self._ours.clear()
         self._keep.clear()
-        if kind is None and self._graph is not None and self._calls_with_places():
+        if kind is None and self._graph is not None and self._calls_with_occurrences():
             raise self.shared()
         if kind is None and self.strict:
             self.gradients.check(self.replaced, list(self.seen), "override")
 
-    def _calls_with_places(self) -> bool:
+    def _calls_with_occurrences(self) -> bool:
         assert self._graph is not None
         return any(inline.shared(op, self.operations) for op in self._graph.get_operations()[self._before :])
 
@@ -100,23 +100,23 @@ class Overriding:
             return outputs
         self.replaced[kinds.name(kind)] += 1
         names, gradient = kinds.input_names(op_type, len(inputs)), self.gradients.by_kind[kind]
-        place = self.gradients.make(op_type, names, inputs, gradient)
-        return self.put(place, inputs, outputs)
+        occurrence = self.gradients.make(op_type, names, inputs, gradient)
+        return self.put(occurrence, inputs, outputs)
 
-    def put(self, place: Any, inputs: Sequence[Any], outputs: Sequence[Any]) -> list[Any]:
-        """Give the outputs of an operation the gradient of a place."""
-        pull = place.ran(outputs)
+    def put(self, occurrence: Any, inputs: Sequence[Any], outputs: Sequence[Any]) -> list[Any]:
+        """Give the outputs of an operation the gradient of an occurrence."""
+        pull = occurrence.ran(outputs)
         inputs = list(inputs)
         if tf.executing_eagerly():
             if any(map(recording.has_tangent, outputs)):  # an accumulator keeps the first tangent it was told
-                raise _pushed(place.where)
-            backward = eager.Backward(place, inputs, [], pull, Effects(inputs))
-            recording.record_operation(place.name, list(outputs), inputs, backward, backward.forward)
+                raise _pushed(occurrence.where)
+            backward = eager.Backward(occurrence, inputs, [], pull, Effects(inputs))
+            recording.record_operation(occurrence.name, list(outputs), inputs, backward, backward.forward)
             return list(outputs)
         count = len(outputs)
-        gradient = graph.Gradient(place, inputs, [], pull, count, ())
+        gradient = graph.Gradient(occurrence, inputs, [], pull, count, ())
         results = graph.attach(gradient, [*outputs, *inputs], tf.compat.v1.get_default_graph())[:count]
-        place.outputs = results  # a second derivative goes through the place, not past it
+        occurrence.outputs = results  # a second derivative goes through the occurrence, not past it
         self._ours |= {id(result) for result in results}
         self._keep += results
         return results
@@ -178,7 +178,7 @@ def _function_called() -> OverrideError:
 
 
 class Overridden:
-    """A function or model with other gradients inside. `replaced` counts the places of the last trace."""
+    """A function or model with other gradients inside. `replaced` counts those of the last trace."""
 
     def __init__(self, function: Any, overriding: Callable[[], Overriding]) -> None:
         self.original = function

@@ -139,7 +139,7 @@ def _opening(add: str, remove: str, new: str = "") -> dict[str, Any]:
         close(handle)
         own = unrecorded.own
         if own:
-            own[:] = [None if place and place[2] is handle else place for place in own]
+            own[:] = [None if opened and opened[2] is handle else opened for opened in own]
             if not any(own):
                 stop()
 

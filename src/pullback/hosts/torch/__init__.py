@@ -14,7 +14,7 @@ import torch
 from pullback.dtypes import kind
 from pullback.errors import UnsupportedInputError
 from pullback.hosts import refusals
-from pullback.hosts.base import Host, Met, Opener
+from pullback.hosts.base import Host, Opener
 from pullback.hosts.foreign import Foreign
 from pullback.hosts.keras import is_weight
 from pullback.hosts.operation import Operation
@@ -131,8 +131,7 @@ class TorchHost(Host):
 
     def apply(self, operation: Operation, tensors: list[Any]) -> list[Any]:
         if self.bypassed is not None:
-            self.bypassed.append(Met(operation.name, operation.intent, operation.rule))
-            return operation.forward(tensors)[0]
+            return self.bypass(operation, tensors)
         if private.transforming() or private.level() >= 0:
             return transforms.handed(operation, tensors)
         return eager.apply(operation, tensors)

@@ -96,7 +96,7 @@ def below(operation: Operation, tensors: list[Any]) -> tuple[list[Any], Pullback
     return outputs, pull
 
 
-def found(operation: Operation, tensors: list[Any]) -> tuple[list[tuple[str, Any]], Pullback | None]:
+def captured_by(operation: Operation, tensors: list[Any]) -> tuple[list[tuple[str, Any]], Pullback | None]:
     """List the tensors that a body captures and a transform may follow, and their names if they have one."""
     known = effects.of(operation)
     named = {id(value): name for name, value in operation.captured() if _is_followed(value)}

@@ -21,7 +21,7 @@ from pullback.hosts.torch import captures, private
 def closure_convert(operation: Operation, tensors: list[Any]) -> tuple[Operation, list[Any]]:
     """Make captured tensors that belong to a transform, or are differentiated, inputs of the operation."""
     with torch.no_grad():
-        found, pull = captures.found(operation, tensors)
+        found, pull = captures.captured_by(operation, tensors)
     names = {id(tensor): name for name, tensor in reversed(found)}
     outside = [t for _, t in found if private.is_wrapped(t) or t.requires_grad]
     if not outside:

@@ -69,14 +69,14 @@ class Taken:
         codes = [id(code()) for code in self._codes]
         return [self._exported, codes, [reader.__code__ for reader in self.readers], cells, spaces]
 
-    def _run(self, places: list[bool], args: list[Any], kwargs: dict[str, Any], inputs: list[Any]) -> Any:
+    def _run(self, hidden: list[bool], args: list[Any], kwargs: dict[str, Any], inputs: list[Any]) -> Any:
         """Run the rule: what Dynamo takes for a single call."""
         if self._error is not None:  # there is nothing to run; PyTorch calls `eager` instead
             return []
         if not self._asked:
-            return self._ran(places, args, kwargs, inputs)
+            return self._ran(hidden, args, kwargs, inputs)
         try:
-            result = self._ran(places, args, kwargs, inputs)
+            result = self._ran(hidden, args, kwargs, inputs)
             results = result if isinstance(result, (tuple, list)) else [result]
             if self._exported and not all(map(torch.is_tensor, results)):
                 raise self._no_place(f"a {type(result).__name__} that it returns")
@@ -86,10 +86,10 @@ class Taken:
             self._error = error.with_traceback(None)  # which would keep the tensors of the trace
             return []
 
-    def _ran(self, places: list[bool], args: list[Any], kwargs: dict[str, Any], inputs: list[Any]) -> Any:
+    def _ran(self, hidden: list[bool], args: list[Any], kwargs: dict[str, Any], inputs: list[Any]) -> Any:
         codes = [code() for code in self._codes]
         rest = iter(codes)
-        given = [next(rest) if place else value for place, value in zip(places, [*args, *kwargs.values()])]
+        given = [next(rest) if hides else value for hides, value in zip(hidden, [*args, *kwargs.values()])]
         function = self._function
         modules = modules_of(given)
         if modules or inputs:

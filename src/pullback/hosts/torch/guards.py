@@ -38,8 +38,8 @@ _MANY = 1000  # elements of a container
 Parts = Iterator[tuple[str, Any, Any, str]]
 
 
-class Place:
-    """One place that a rule reads: the holder, how it is found there, and the input that it becomes."""
+class Read:
+    """One thing that a rule reads: the holder, how it is found there, and the input that it becomes."""
 
     __slots__ = ("holder", "how", "index", "key", "value")
 
@@ -61,7 +61,7 @@ class Guards:
         self._asked: set[str] = set()  # names in quotes
         while True:  # a name that is found late counts for objects that were found early
             known = len(self.names), len(self._asked)
-            self.places: list[Place] = []
+            self.reads: list[Read] = []
             self.count = 0
             self.texts: list[tuple[FunctionType | None, list[str], list[str]]] = []
             self._seen: dict[int, Any] = {}
@@ -78,7 +78,7 @@ class Guards:
     @property
     def inputs(self) -> list[Any]:
         """List the modules that are handed over; None stands for a tensor."""
-        return [place.value for place in self.places if place.index is not None]
+        return [read.value for read in self.reads if read.index is not None]
 
     # ── functions ────────────────────────────────────────────────────────────────────────────────────────
 
@@ -102,7 +102,7 @@ class Guards:
         for key in ("body", "pushforward") if isinstance(rule, Rule) else ():
             part = getattr(rule, key)
             if isinstance(part, FunctionType):  # the rule's own, which nobody changes
-                self.places.append(Place(function, "rule", key, part, None))
+                self.reads.append(Read(function, "rule", key, part, None))
                 self._enter(part)
             elif part is not None:
                 self._meet(function, "rule", key, part, f"function.rule.{key}", reader)
@@ -125,16 +125,16 @@ class Guards:
     # ── values ───────────────────────────────────────────────────────────────────────────────────────────
 
     def _meet(self, holder: Any, how: str, key: Any, value: Any, path: str, reader: Any) -> None:
-        """Take note of one place, and follow what stands there."""
+        """Take note of one read, and follow what stands there."""
         lines, inputs = reader
         if isinstance(value, torch.Tensor) or (isinstance(value, torch.nn.Module) and how != "module"):
             kept = None if isinstance(value, torch.Tensor) else value
             if kept is None or id(value) not in self._seen:
-                self.places.append(Place(holder, how, key, kept, self.count))
+                self.reads.append(Read(holder, how, key, kept, self.count))
                 self.count += 1
                 inputs.append(path)
             else:
-                self.places.append(Place(holder, how, key, kept, None))
+                self.reads.append(Read(holder, how, key, kept, None))
             if kept is not None:
                 self._follow(value, path, reader)
             return
@@ -149,7 +149,7 @@ class Guards:
                 why="PyTorch does not see when its numbers change",
                 fix=f"torch.from_numpy({path.rsplit('.')[-1]}), or pass it as an argument",
             )
-        self.places.append(Place(holder, how, key, value, None))
+        self.reads.append(Read(holder, how, key, value, None))
         self._follow(value, path, reader)
 
     def _follow(self, value: Any, path: str, reader: Any) -> None:
@@ -248,7 +248,7 @@ class Guards:
                 getattr(part, "fget", None) or getattr(part, "func", None) or getattr(part, "__func__", part)
             )
             if isinstance(code, FunctionType):
-                self.places.append(Place(value, "class", name, code, None))
+                self.reads.append(Read(value, "class", name, code, None))
                 self._enter(code)
             elif not name.startswith("__") and hasattr(value, name):  # a slot may be empty
                 yield "attribute", name, getattr(value, name), f"{path}.{name}"

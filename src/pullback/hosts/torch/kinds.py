@@ -68,8 +68,8 @@ def _is_module(kind: Any) -> bool:
 
 def _operation(kind: Any) -> str:
     found = operation(kind)
-    place = str(getattr(kind, "__module__", None) or getattr(kind, "__qualname__", ""))
-    ours = isinstance(kind, str) or place.startswith(
+    module = str(getattr(kind, "__module__", None) or getattr(kind, "__qualname__", ""))
+    ours = isinstance(kind, str) or module.startswith(
         ("torch", "keras.", "_TensorBase", "Tensor", "TensorBase", "_VariableFunctions")
     )
     if not callable(kind) and not isinstance(kind, str):

@@ -30,9 +30,9 @@ def operator(function: Callable[..., Any], name: str, outputs: int, example: Any
     schema = ", ".join(map(_declared, kinds, parameters))
 
     def run(args: Sequence[Any]) -> list[Any]:
-        places = list(zip(parameters, args))  # what PyTorch leaves out has its default
-        by_name = {p.name: value for p, value in places if p.kind is p.KEYWORD_ONLY}
-        results = function(*(value for p, value in places if p.kind is not p.KEYWORD_ONLY), **by_name)
+        bound = list(zip(parameters, args))  # what PyTorch leaves out has its default
+        by_name = {p.name: value for p, value in bound if p.kind is p.KEYWORD_ONLY}
+        results = function(*(value for p, value in bound if p.kind is not p.KEYWORD_ONLY), **by_name)
         return _tensors(results, outputs, where)
 
     def value(*args: Any) -> Any:
@@ -129,7 +129,7 @@ def _apart(results: list[Any], args: Sequence[Any]) -> list[Any]:
     taken = {arg.untyped_storage()._cdata for arg in args if isinstance(arg, torch.Tensor)}
     fresh = []
     for result in results:
-        place = result.untyped_storage()._cdata
-        fresh.append(result.clone() if place in taken else result)
-        taken.add(place)
+        storage = result.untyped_storage()._cdata
+        fresh.append(result.clone() if storage in taken else result)
+        taken.add(storage)
     return fresh

@@ -82,7 +82,7 @@ class Overriding(TorchFunctionMode):
             return func(*args, **kwargs)
         self.replaced[kinds.name(kind)] += 1
         names = kinds.input_names(func, len(call.inputs))
-        call.place = self.gradients.make(found, names, call.inputs, self.gradients.by_kind[kind])
+        call.occurrence = self.gradients.make(found, names, call.inputs, self.gradients.by_kind[kind])
         operation = _Running(call)
         outputs = operation.host.apply(operation, list(call.inputs))
         call.inputs = ()
@@ -129,7 +129,7 @@ class _Call:
         self.overriding = overriding
         self.func = func
         self.inputs: Sequence[Any] = []
-        self.place: Any = None
+        self.occurrence: Any = None
         self._structure = self._hollow((args, kwargs))
         self._outputs: Any = None
 
@@ -178,15 +178,15 @@ class _Running(Derived):
     """The operation of one place, which runs the function and has the gradient that was given."""
 
     def __init__(self, call: _Call) -> None:
-        super().__init__(call.place)
-        self.name = call.place.name
+        super().__init__(call.occurrence)
+        self.name = call.occurrence.name
         self.identity = _Running
         self.call = call
 
     def forward(self, tensors: Sequence[Any]) -> tuple[list[Any], Pullback]:
         outputs = self.call.run(tensors)
-        self.call.place.ran(outputs)
-        self.call.place.let_go()  # an output holds its node, and the node this place
+        self.call.occurrence.ran(outputs)
+        self.call.occurrence.let_go()  # an output holds its node, and the node this occurrence
         return outputs, _Given(self, tensors, list(map(self.host.outline, outputs)))
 
 
@@ -208,19 +208,19 @@ class _Given(Pullback):
 
     def __call__(self, cotangents: Sequence[Any], variables: Sequence[Any] = ()) -> Cotangents:
         running, tensors = self.running, list(self.tensors)
-        call, place = running.call, running.call.place
+        call, occurrence = running.call, running.call.occurrence
 
         def output() -> Any:
             # Not the bare result: its own derivative is the one that is given here.
-            return place.form.filled(running.host.apply(running, tensors))
+            return occurrence.form.filled(running.host.apply(running, tensors))
 
         with call.overriding.at_a_place():
-            got: Cotangents = place.pulled(tensors, filled(self, cotangents), output)
+            got: Cotangents = occurrence.pulled(tensors, filled(self, cotangents), output)
             return got
 
 
 class Overridden:
-    """A function or module with other gradients inside. `replaced` counts the places of the last call."""
+    """A function or module with other gradients inside. `replaced` counts those of the last call."""
 
     def __init__(self, function: Any, overriding: Callable[[], Overriding]) -> None:
         self.original = function

@@ -18,7 +18,7 @@ from typing import Any
 import torch
 
 from pullback.errors import HostError
-from pullback.hosts.torch.guards import Guards, Place
+from pullback.hosts.torch.guards import Guards, Read
 from pullback.hosts.torch.modules import snapshot
 
 
@@ -28,11 +28,11 @@ class Twins:
     def __init__(self, guards: Guards, inputs: Sequence[Any]) -> None:
         self._where = guards.where
         self._inputs = inputs
-        self._places: dict[int, list[Place]] = {}
-        for place in guards.places:
-            self._places.setdefault(id(place.holder), []).append(place)
+        self._reads: dict[int, list[Read]] = {}
+        for read in guards.reads:
+            self._reads.setdefault(id(read.holder), []).append(read)
         self._made: dict[int, Any] = {}
-        self._leads = _leading(guards.places)
+        self._leads = _leading(guards.reads)
         for module in guards.inputs:
             if module is not None:
                 self.module(module)
@@ -78,37 +78,33 @@ class Twins:
         self._fill(value, twin)
         return twin
 
-    def _found(self, place: Place) -> Any:
-        if place.index is not None and place.value is None:
-            return self._inputs[place.index]
-        return self.of(place.value)
+    def _found(self, read: Read) -> Any:
+        if read.index is not None and read.value is None:
+            return self._inputs[read.index]
+        return self.of(read.value)
 
     def _fill(self, value: Any, twin: Any) -> None:
         """Put inputs and twins into the places of a copy."""
-        for place in self._places.get(id(value), ()):
-            if (
-                place.index is None
-                and id(place.value) not in self._leads
-                and id(place.value) not in self._made
-            ):
+        for read in self._reads.get(id(value), ()):
+            if read.index is None and id(read.value) not in self._leads and id(read.value) not in self._made:
                 continue
-            if place.how == "attribute":
+            if read.how == "attribute":
                 if isinstance(twin, torch.nn.Module):
-                    twin.__dict__[place.key] = self._found(place)
+                    twin.__dict__[read.key] = self._found(read)
                 else:
-                    object.__setattr__(twin, place.key, self._found(place))
-            elif place.how == "item":
-                twin[place.key] = self._found(place)
-            elif place.how == "class":
-                self._method(value, twin, place)
+                    object.__setattr__(twin, read.key, self._found(read))
+            elif read.how == "item":
+                twin[read.key] = self._found(read)
+            elif read.how == "class":
+                self._method(value, twin, read)
 
-    def _method(self, value: Any, twin: Any, place: Place) -> None:
+    def _method(self, value: Any, twin: Any, read: Read) -> None:
         """Give a copy a method of its own."""
-        found = inspect.getattr_static(value, place.key)
-        if place.key.startswith("__") or not isinstance(found, (FunctionType, staticmethod)):
-            raise self._refused(f"{type(value).__name__}.{place.key}")
-        method = self.of(place.value)
-        twin.__dict__[place.key] = method if isinstance(found, staticmethod) else MethodType(method, twin)
+        found = inspect.getattr_static(value, read.key)
+        if read.key.startswith("__") or not isinstance(found, (FunctionType, staticmethod)):
+            raise self._refused(f"{type(value).__name__}.{read.key}")
+        method = self.of(read.value)
+        twin.__dict__[read.key] = method if isinstance(found, staticmethod) else MethodType(method, twin)
 
     def _refused(self, found: str) -> HostError:
         error: HostError = HostError.about(
@@ -122,9 +118,7 @@ class Twins:
 
     def _rebuilt(self, value: Any) -> Any:
         parts = {
-            place.key: self._found(place)
-            for place in self._places.get(id(value), ())
-            if place.how != "attribute"
+            read.key: self._found(read) for read in self._reads.get(id(value), ()) if read.how != "attribute"
         }
         if isinstance(value, MethodType):
             return MethodType(parts["__func__"], parts["__self__"])
@@ -136,14 +130,14 @@ class Twins:
     def _function(self, function: FunctionType) -> FunctionType:
         cells = dict(zip(function.__code__.co_freevars, function.__closure__ or ()))
         space = function.__globals__
-        places = [
-            p for p in self._places.get(id(function), ()) if p.index is not None or id(p.value) in self._leads
+        reads = [
+            p for p in self._reads.get(id(function), ()) if p.index is not None or id(p.value) in self._leads
         ]
-        if any(place.how == "global" for place in places):
+        if any(read.how == "global" for read in reads):
             space = dict(space)
-        for place in places:
-            if place.how == "cell":
-                cells[place.key] = CellType()
+        for read in reads:
+            if read.how == "cell":
+                cells[read.key] = CellType()
         twin = FunctionType(
             function.__code__, space, function.__name__, function.__defaults__, tuple(cells.values())
         )
@@ -151,25 +145,25 @@ class Twins:
         twin.__dict__.update(function.__dict__)
         self._made[id(function)] = twin  # it may reach itself
         changed: dict[str, Any] = {}
-        for place in places:
-            found = self._found(place)
-            if place.how == "cell":
-                cells[place.key].cell_contents = found
-            elif place.how == "global":
-                space[place.key] = found
+        for read in reads:
+            found = self._found(read)
+            if read.how == "cell":
+                cells[read.key].cell_contents = found
+            elif read.how == "global":
+                space[read.key] = found
             else:
-                changed[place.key] = found
+                changed[read.key] = found
         if changed:  # what a host has measured of a rule, it has measured of its cells
             vars(twin)["rule"] = dataclasses.replace(vars(function)["rule"], **changed)
         return twin
 
 
-def _leading(places: Sequence[Place]) -> set[int]:
+def _leading(reads: Sequence[Read]) -> set[int]:
     """Find what leads to an input, over however many steps."""
-    leads = {id(place.holder) for place in places if place.index is not None}
-    leads |= {id(place.value) for place in places if place.index is not None and place.value is not None}
+    leads = {id(read.holder) for read in reads if read.index is not None}
+    leads |= {id(read.value) for read in reads if read.index is not None and read.value is not None}
     while True:
-        more = {id(place.holder) for place in places if place.value is not None and id(place.value) in leads}
+        more = {id(read.holder) for read in reads if read.value is not None and id(read.value) in leads}
         if more <= leads:
             return leads
         leads |= more

@@ -21,7 +21,7 @@ from pullback import tree
 from pullback.hosts.base import Met
 from pullback.patched import patched
 from pullback.rule import name_of, reach
-from pullback.view.definition import module_of, package_of, place_of
+from pullback.view.definition import location_of, module_of, package_of
 from pullback.view.native import ByHand, Listen, Listener, Native, collecting, is_bypassed
 
 MODULE = "jax._src.custom_derivatives"
@@ -48,9 +48,9 @@ class CustomRule(Native):
         self.nondiff = sorted(rule.static_argnums) if newer else list(rule.nondiff_argnums)
         self.symbolic_zeros = bool(rule.symz if newer else getattr(rule, "symbolic_zeros", False))
         self.kind = KINDS[type(rule).__name__]
-        place = (getattr(user, "__module__", ""), getattr(user, "__qualname__", ""))
-        if place in WRAPPERS:
-            name, self.kind = WRAPPERS[place]
+        named = (getattr(user, "__module__", ""), getattr(user, "__qualname__", ""))
+        if named in WRAPPERS:
+            name, self.kind = WRAPPERS[named]
             user = dict(zip(user.__code__.co_freevars, user.__closure__ or ()))[name].cell_contents
             user = user.fn if name == "self" else user
         if self.kind == "equinox.filter_custom_vjp":
@@ -89,8 +89,10 @@ class CustomRule(Native):
         return package_of(map(module_of, self.given))
 
     @functools.cached_property
-    def place(self) -> tuple[str, int]:
-        return place_of(next((part for part in self.given if not package_of([module_of(part)])), self.user))
+    def location(self) -> tuple[str, int]:
+        return location_of(
+            next((part for part in self.given if not package_of([module_of(part)])), self.user)
+        )
 
     def kept(self) -> tuple[Any, Any]:
         return (_unavailable, None) if self._holds_tracers() else (self.called, self.user)
@@ -139,8 +141,8 @@ class CustomRule(Native):
         moving = [i for i in range(len(values)) if i not in self.nondiff]
         if not isinstance(given, (tuple, list)) or len(given) != len(moving):
             raise ValueError("the cotangents cannot be matched to the inputs")
-        by_place = dict(zip(moving, jax.tree_util.tree_map(HOST.conjugate, list(given))))
-        return [by_place.get(place) for place in range(len(values))]
+        by_index = dict(zip(moving, jax.tree_util.tree_map(HOST.conjugate, list(given))))
+        return [by_index.get(index) for index in range(len(values))]
 
     def numbered(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
         """Make arrays of the Python numbers that JAX would differentiate."""

@@ -40,7 +40,7 @@ class JaxWords(Words):
         if shown.parameters and not scope:
             function, _, rest = call.partition("(")
             lines = [f"    leaves, structure = jax.tree.flatten({function})"]
-            lines += [f"    leaves[{place}] = {name}" for place, name in shown.parameters]
+            lines += [f"    leaves[{path}] = {name}" for path, name in shown.parameters]
             call = f"jax.tree.unflatten(structure, leaves)({rest}"
         conj = ".conj()" if any("complex" in dtype for dtype in shown.dtypes) else ""
         given = "[jnp.ones_like(o) for o in y]" if shown.cotangents is None else "v"
@@ -49,8 +49,8 @@ class JaxWords(Words):
         last = f"g = gradient({names})"
         if second:
             total = f"sum(t.sum().real for t in gradient({names}))"
-            places = "".join(f"{k}, " for k in range(len(shown.moving)))
-            last = f"g = jax.grad(lambda {moving}: {total}, ({places}))({moving})"
+            numbers = "".join(f"{k}, " for k in range(len(shown.moving)))
+            last = f"g = jax.grad(lambda {moving}: {total}, ({numbers}))({moving})"
             last = f"g = [t.conj() for t in {last[4:]}]" if conj else last
         return [
             *self.upstream(shown),

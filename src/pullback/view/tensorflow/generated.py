@@ -31,7 +31,7 @@ def source_name(name: str) -> str:
     return AROUND.sub("", name)
 
 
-def source_place(code: CodeType) -> tuple[str, int]:
+def source_location(code: CodeType) -> tuple[str, int]:
     """Find the file and the line that generated code was made of; nothing where nobody knows."""
     with contextlib.suppress(AttributeError, KeyError):
         known = sys.modules[API]._TRANSPILER._cache._cache

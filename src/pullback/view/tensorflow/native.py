@@ -67,13 +67,13 @@ class Seen(Native):
             code = generated.code_of(body)
             if code is not None:
                 self.name = generated.source_name(self.name)
-                self.place = generated.source_place(code)
+                self.location = generated.source_location(code)
             return
         super().__init__(dict(zip(body.__code__.co_freevars, body.__closure__))["f"].cell_contents)
         self.kind = maker
         self.module = ""  # the function may be TensorFlow's, the rule is the user's
         self.name = f"{maker}({self.name})"
-        self.place = site or self.place
+        self.location = site or self.location
         if maker == "tf.grad_pass_through":
             self.intent = Intent("differs", reason=maker)
 

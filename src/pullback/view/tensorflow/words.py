@@ -28,7 +28,7 @@ class TensorFlowWords(Words):
 
     def example(self, shown: Shown, *, second: bool = False) -> list[str]:
         """Write a tape, or two."""
-        weights = [place for place, _ in shown.parameters]
+        weights = [path for path, _ in shown.parameters]
         watched = ", ".join(n for n in shown.moving if n in shown.inputs)
         moving = ", ".join(
             [*(n for n in shown.moving if n in shown.inputs), *(f"{w}.value" for w in weights)]

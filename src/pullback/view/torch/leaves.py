@@ -77,8 +77,8 @@ def values_of(tensor: Any) -> Any:
 def filled(tensor: Any, values: Any) -> Any:
     """Give a sparse tensor with other entries in the same places."""
     if tensor.layout == torch.sparse_coo:
-        places = tensor.detach().coalesce().indices()
-        return torch.sparse_coo_tensor(places, values, tensor.shape, is_coalesced=True)
+        indices = tensor.detach().coalesce().indices()
+        return torch.sparse_coo_tensor(indices, values, tensor.shape, is_coalesced=True)
     rows, columns = _COMPRESSED[tensor.layout]
     return torch.sparse_compressed_tensor(
         getattr(tensor, rows)(), getattr(tensor, columns)(), values, tensor.shape, layout=tensor.layout

@@ -17,7 +17,7 @@ from typing import Any
 
 from pullback.hosts.base import Met
 from pullback.patched import patched
-from pullback.view.definition import place_of
+from pullback.view.definition import location_of
 from pullback.view.native import ByHand, Given, Listen, Listener, Native, collecting, is_bypassed
 from pullback.view.torch.context import Context
 
@@ -72,9 +72,9 @@ class AutogradFunction(TorchRule):
         self.backward = function.backward
 
     @functools.cached_property
-    def place(self) -> tuple[str, int]:
+    def location(self) -> tuple[str, int]:
         """Find the line of the class, or that of its forward; asked for late, since Python reads the file."""
-        path, line = place_of(self.user.forward)
+        path, line = location_of(self.user.forward)
         with contextlib.suppress(OSError, TypeError):
             line = self.user.__dict__.get("__firstlineno__") or inspect.getsourcelines(self.user)[1]  # 3.13
             path = os.path.abspath(inspect.getsourcefile(self.user) or path)

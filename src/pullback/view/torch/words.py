@@ -32,7 +32,7 @@ class TorchWords(Words):
         scope = self.scope(shown)
         if shown.parameters and not scope:
             function, _, rest = call.partition("(")
-            weights = ", ".join(f"{place!r}: {name}" for place, name in shown.parameters)
+            weights = ", ".join(f"{path!r}: {name}" for path, name in shown.parameters)
             call = f"torch.func.functional_call({function}, {{{weights}}}, ({rest[:-1]},))"
         given = "[torch.ones_like(o) for o in y]" if shown.cotangents is None else "v"
         kept = ", create_graph=True" if second else ""

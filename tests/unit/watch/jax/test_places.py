@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from rows import ODD, expect
+from rows import LARGE, ODD, expect
 
 import pullback as pb
 
@@ -173,3 +173,12 @@ def test_whole_numbers_pass():
 def test_a_structure_of_parameters_is_refused_in_words():
     with pytest.raises(pb.errors.UnsupportedInputError, match=r"log\.look"), pb.watch({"w": W}):
         pass
+
+
+def test_the_decades_of_a_large_gradient_are_those_of_a_sample():
+    with pb.watch() as log:
+        log.look(jnp.asarray(LARGE), "large")
+        jax.jit(lambda g: log.look(g, "in a graph"))(LARGE)
+    for history in log:
+        expect(history[0], LARGE, rtol=1e-4)
+        assert 8192 < sum(history.decades) <= 16384

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import tensorflow as tf
-from rows import ODD, expect
+from rows import LARGE, ODD, expect
 
 import pullback as pb
 
@@ -207,3 +207,12 @@ def test_a_saved_model_holds_nothing_of_it(tmp_path):
         tape.watch(x)
         value = loaded(x)
     assert np.isfinite(tape.gradient(value, x)).all()
+
+
+def test_the_decades_of_a_large_gradient_are_those_of_a_sample():
+    with pb.watch() as log:
+        log.look(tf.constant(LARGE), "large")
+        tf.function(lambda: log.look(tf.constant(LARGE), "in a graph"))()
+    for history in log:
+        expect(history[0], LARGE, rtol=1e-4)
+        assert 8192 < sum(history.decades) <= 16384

@@ -120,6 +120,18 @@ def test_logs_inside_each_other_and_of_another_model():
     assert state(model) == state(other) == (False, False, 0)
 
 
+def test_a_weight_without_a_gradient_is_told():
+    model = Net()
+    model.unused = torch.nn.Linear(2, 2)
+    with pb.watch(model) as log:
+        step(model)
+    assert log["unused.weight"].none == 1
+    assert log["first.weight"].none == 0
+    with pb.watch(model) as idle:
+        model(X)
+    assert "unused.weight" not in idle
+
+
 def test_training_on_other_threads_is_heard():
     model = Net()
     with pb.watch(model) as log:

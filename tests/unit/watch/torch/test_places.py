@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from rows import ODD, expect
+from rows import LARGE, ODD, expect
 from torch.utils.checkpoint import checkpoint
 
 import pullback as pb
@@ -155,3 +155,11 @@ def test_a_second_backward_pass_is_a_second_step():
         value.backward(retain_graph=True)
         value.backward()
     assert log["hidden"].of("step").tolist() == [0, 1]
+
+
+def test_the_decades_of_a_large_gradient_are_those_of_a_sample():
+    with pb.watch() as log:
+        log.look(torch.tensor(LARGE), "large")
+    for history in log:
+        expect(history[0], LARGE, rtol=1e-4)
+        assert 8192 < sum(history.decades) <= 16384

@@ -20,10 +20,10 @@ def argmin(x: Any, /, *, axis: int | None = None, keepdims: bool = False) -> Any
 def _extreme(function: Any, x: Any, axis: int | None, keepdims: bool) -> Any:
     x = tf.convert_to_tensor(x)
     if axis is None:
-        place = function(tf.reshape(x, [-1]), 0)
-        return tf.reshape(place, [1] * x.shape.rank) if keepdims else place
-    place = function(x, axis)
-    return tf.expand_dims(place, axis) if keepdims else place
+        index = function(tf.reshape(x, [-1]), 0)
+        return tf.reshape(index, [1] * x.shape.rank) if keepdims else index
+    index = function(x, axis)
+    return tf.expand_dims(index, axis) if keepdims else index
 
 
 def sort(x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Any:
