@@ -94,7 +94,9 @@ def svg(graph: Graph) -> str:
             f'<rect width="100%" height="100%" rx="8" fill="{PAPER}"/>',
             *_headed(head),
             *drawn,
+            f'<g stroke="{PAPER}" stroke-width="3" stroke-linejoin="round" paint-order="stroke">',
             *(drawing for _, drawing in labels),
+            "</g>",
             _legend(graph, width, height),
             "</svg>",
         ]

@@ -30,8 +30,11 @@ def boxes(root):
 def texts(root):
     """Give the space of every text that stands beside a line."""
     found = []
-    for text in root.findall(f"{SVG}text"):
-        if text.get("font-size") == "10":
+    inside = {
+        text for group in root.iter(f"{SVG}g") if group.get("class") for text in group.iter(f"{SVG}text")
+    }
+    for text in root.iter(f"{SVG}text"):
+        if text.get("font-size") == "10" and text not in inside:
             x, y, wide = float(text.get("x")), float(text.get("y")), len(text.text) * 10 * 0.602
             found.append((x, y - 8, x + wide, y + 2))
     return found
