@@ -29,3 +29,4 @@ ODD = np.array(
 )  # every kind of element, each end of the decades
 
 LARGE = np.random.default_rng(0).lognormal(-7, 4, size=(300, 256)).astype(np.float32)  # more than is sampled
+FAR = np.array([[1e-25, -2e-25], [3e25, 1e25]], np.float32)  # squares of these are 0 and infinite

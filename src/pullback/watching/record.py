@@ -76,8 +76,9 @@ def numbers(array: Any) -> np.ndarray[Any, Any]:
         finite = x
     if finite.size:
         largest = max(abs(float(finite.min())), abs(float(finite.max())))
-        scaled = finite / largest if largest > 1e15 else finite  # the square of a large number is infinite
-        norm = math.sqrt(float(np.dot(scaled, scaled))) * (largest if largest > 1e15 else 1.0)
+        scale = 1.0 if 1e-15 < largest < 1e15 or not largest else largest  # the squares would be lost
+        scaled = finite if scale == 1.0 else finite / finite.dtype.type(scale)
+        norm = math.sqrt(float(np.dot(scaled, scaled))) * scale
         made[:4] = norm, finite.min(), finite.max(), finite.mean(dtype=np.float64)
         made[7] = finite.size - np.count_nonzero(finite)
     part = x[:: stride(x.size)]

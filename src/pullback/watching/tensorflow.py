@@ -42,33 +42,50 @@ def _flat(gradient: Any) -> Any:
 
 def row(x: Any) -> Any:
     """Compute the numbers of a vector, where it is."""
-    finite = tf.math.is_finite(x)
-    clean = tf.where(finite, x, tf.zeros_like(x))
-    sizes = tf.abs(clean)
-    largest = tf.maximum(tf.reduce_max(sizes), 0)  # of nothing: −inf
-    scale = tf.where(largest > 0, largest, tf.ones_like(largest))  # squares of large numbers are infinite
-    count = tf.math.count_nonzero(finite)
-    far = tf.fill(tf.shape(x), tf.cast(float("inf"), x.dtype))
-    real = [
-        scale * tf.sqrt(tf.reduce_sum(tf.square(clean / scale))),
-        tf.reduce_min(tf.where(finite, x, far)),
-        tf.reduce_max(tf.where(finite, x, -far)),
-        tf.reduce_sum(clean) / tf.cast(tf.maximum(count, 1), x.dtype),
-    ]
+    total, half = tf.reduce_sum(x), tf.nn.l2_loss(x)
+    # a NaN or an infinity is in the sum; squares of very large and very small numbers are lost
+    usual = tf.math.is_finite(total) & (half > 1e-30) & (half < 1e30)
+    heads = tf.cond(usual, lambda: _usual(x, total, half), lambda: _unusual(x))
     size = tf.size(x, tf.int64)
-    nan = tf.math.count_nonzero(tf.math.is_nan(x))
-    some = tf.math.count_nonzero(clean)
-    counts = [size, nan, size - count - nan, count - some]
     step = tf.where(size > SAMPLE, tf.bitwise.bitwise_or((size + SAMPLE - 1) // SAMPLE, 1), 1)
-    sizes = sizes[:: tf.cast(step, tf.int32)]
+    part = x[:: tf.cast(step, tf.int32)]
+    sizes = tf.where(tf.math.is_finite(part), tf.abs(part), tf.zeros_like(part))
     powers = tf.math.log(sizes) * tf.cast(1 / math.log(10), x.dtype)
     bins = tf.clip_by_value(tf.floor(powers) + SHIFT, 0, BINS - 1)
     unweighted = tf.zeros([0], tf.int32)
     decades = tf.raw_ops.DenseBincount(input=tf.cast(bins, tf.int32), size=BINS, weights=unweighted)
     zeros = tf.size(sizes, tf.int64) - tf.math.count_nonzero(sizes)  # they stood in the first bin
-    rest = tf.one_hot(0, BINS, dtype=tf.int64) * zeros
-    parts = [tf.stack(real), tf.stack(counts), tf.cast(decades, tf.int64) - rest]
-    return tf.concat([tf.cast(part, tf.float64) for part in parts], 0)
+    counted = tf.cast(decades, tf.int64) - tf.one_hot(0, BINS, dtype=tf.int64) * zeros
+    return tf.concat([heads, tf.cast(counted, tf.float64)], 0)
+
+
+def _heads(real: list[Any], counts: list[Any]) -> Any:
+    return tf.concat([tf.cast(tf.stack(part), tf.float64) for part in (real, counts)], 0)
+
+
+def _usual(x: Any, total: Any, half: Any) -> Any:
+    """Take the shorter way: all is finite, and of ordinary size."""
+    size = tf.size(x, tf.int64)
+    none = tf.zeros_like(size)
+    real = [tf.sqrt(2 * half), tf.reduce_min(x), tf.reduce_max(x), total / tf.cast(size, x.dtype)]
+    return _heads(real, [size, none, none, size - tf.math.count_nonzero(x)])
+
+
+def _unusual(x: Any) -> Any:
+    finite = tf.math.is_finite(x)
+    clean = tf.where(finite, x, tf.zeros_like(x))
+    largest = tf.maximum(tf.reduce_max(tf.abs(clean)), 0)  # of nothing: −inf
+    scale = tf.where(largest > 0, largest, tf.ones_like(largest))
+    size, count = tf.size(x, tf.int64), tf.math.count_nonzero(finite)
+    far = tf.fill(tf.shape(x), tf.cast(float("inf"), x.dtype))
+    real = [
+        scale * tf.sqrt(tf.reduce_sum(tf.square(clean / scale))),
+        tf.reduce_min(tf.where(finite, x, far)),
+        tf.reduce_max(tf.where(finite, x, -far)),
+        scale * tf.reduce_sum(clean / scale) / tf.cast(tf.maximum(count, 1), x.dtype),
+    ]
+    nan = tf.math.count_nonzero(tf.math.is_nan(x))
+    return _heads(real, [size, nan, size - count - nan, count - tf.math.count_nonzero(clean)])
 
 
 # Traced once, and called by every graph.

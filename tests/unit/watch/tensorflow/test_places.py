@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import tensorflow as tf
-from rows import LARGE, ODD, expect
+from rows import FAR, LARGE, ODD, expect
 
 import pullback as pb
 
@@ -216,3 +216,11 @@ def test_the_decades_of_a_large_gradient_are_those_of_a_sample():
     for history in log:
         expect(history[0], LARGE, rtol=1e-4)
         assert 8192 < sum(history.decades) <= 16384
+
+
+def test_very_small_and_very_large_gradients_have_their_norms():
+    for gradient in FAR:
+        with pb.watch() as log:
+            log.look(tf.constant(gradient), "far")
+        for history in log:
+            expect(history[0], gradient)
