@@ -177,8 +177,10 @@ class Tracer(ABC):
         return id(variable)
 
     def trained(self, variable: Any) -> bool:
-        """Tell whether the framework computes gradients by a variable unasked."""
+        """Tell whether the framework records what is computed from a variable unasked."""
         return True
+
+    untrained = "unwatched"  # the kind of loss where it does not
 
 
 @contextlib.contextmanager

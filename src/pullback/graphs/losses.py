@@ -62,6 +62,10 @@ LOSSES = {
         "The variable is not trained, and a tape watches only those that are.",
         "tf.Variable(..., trainable=True), or tape.watch(variable) right after the tape is opened.",
     ),
+    "not required": Loss(
+        "It does not require a gradient, so nothing that is computed from it is recorded.",
+        "x.requires_grad_() before the target is computed.",
+    ),
     "no_grad": Loss(
         "{name} ran while nothing was recorded, as under torch.no_grad(), or has no derivative.",
         "Call it outside of torch.no_grad() and torch.inference_mode().",

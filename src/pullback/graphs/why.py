@@ -51,7 +51,7 @@ class Why:
         if self.also:
             lines.append(f"It is lost at {', '.join(self.also)}, too.")
         if self.graph.problem:
-            lines.append(self.graph.problem)
+            lines.append(f"{self.graph.problem.rstrip('.')}.")
         return "\n".join([*lines, *([f"Fix: {self.fix}"] if self.fix else [])])
 
     __repr__ = __str__
@@ -89,7 +89,7 @@ def _of_tensor(target: Any, given: Sequence[Any], framework: str, tracer: Tracer
     if recorded is None or not tracer.owns(target):
         raise InputError.about(
             "why",
-            found=f"the target is a {type(target).__name__}",
+            found=f"the target is of type {type(target).__name__}",
             expected="a function of the source",
             why="what a tensor was computed from is not known here: no history is kept in it",
             fix="pb.why(lambda x: loss(x), x)",
@@ -97,7 +97,7 @@ def _of_tensor(target: Any, given: Sequence[Any], framework: str, tracer: Tracer
     names = [f"source {i}" for i in range(len(given))] if len(given) > 1 else ["the source"]
     sketch = recorded(target, given, names)
     graph = finished(sketch, TENSOR, framework)
-    return _answer(graph, [graph.nodes[sketch.origins[id(leaf)]] for leaf in given], tracer, [])
+    return _answer(graph, [graph.nodes[sketch.origins[id(leaf)]] for leaf in given], tracer, given)
 
 
 def _wanted(
@@ -232,7 +232,7 @@ def _answer(graph: Graph, wanted: Sequence[Node], tracer: Tracer, variables: Seq
     found = [_of_source(graph, node) for node in wanted]
     for i, variable in enumerate(variables):
         if found[i].kind not in ("unused", "numpy") and not tracer.trained(variable):
-            found[i] = _made(graph, wanted[i], "unwatched", None, (), "None")
+            found[i] = _made(graph, wanted[i], tracer.untrained, None, (), "None")
     return min(found, key=lambda answer: (answer.kind == "flows", answer.gradient not in ("NaN", "inf")))
 
 
@@ -248,6 +248,8 @@ def _of_source(graph: Graph, source: Node) -> Why:
         left = search.left()
         if left is not None:
             return _made(graph, source, "numpy", left, search.path(left), "None")
+        if graph.problem:
+            return _made(graph, source, "unknown", None, (), "not known")
         other = next((n for n in graph.nodes if n.kind == "captured"), None)
         kind = "unused" if other is None else "elsewhere"
         kind = "no history" if graph.title == TENSOR else kind

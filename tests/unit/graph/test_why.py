@@ -246,6 +246,23 @@ def test_a_tensor_of_torch_knows_its_graph():
     assert "Pass the function" in answer.fix
 
 
+def test_a_tensor_that_requires_no_gradient_is_told():
+    x = torch.tensor(X)
+    answer = pb.why((x * 2.0).sum(), x)
+    assert answer.kind == "not required"
+    assert "requires_grad_()" in answer.fix
+
+
+@pytest.mark.parametrize("x", [tf.constant(X), jnp.asarray(X), torch.tensor(X)], ids=["tf", "jax", "torch"])
+def test_of_a_function_that_fails_nothing_is_claimed(x):
+    def fails(x):
+        raise RuntimeError("out of order")
+
+    answer = pb.why(fails, x)
+    assert (answer.kind, answer.gradient) == ("unknown", "not known")
+    assert "RuntimeError: out of order" in str(answer)
+
+
 @pytest.mark.parametrize("tensor", [tf.constant(X), jnp.asarray(X)], ids=["tensorflow", "jax"])
 def test_a_tensor_without_history_is_refused_in_words(tensor):
     with pytest.raises(pb.errors.InputError, match="no history is kept"):

@@ -29,6 +29,11 @@ class Torch(Tracer):
 
         return isinstance(value, torch.nn.Parameter)
 
+    def trained(self, variable: Any) -> bool:
+        return bool(variable.requires_grad)
+
+    untrained = "not required"
+
     def trace(self, asked: Asked) -> Sketch:
         import torch
 
