@@ -124,15 +124,13 @@ class Slow(Square):
     @staticmethod
     def forward(ctx, x):
         ctx.save_for_backward(x)
-        if not RUNNING:
+        if x.dtype == torch.float64:  # the checker's: the program has none
             open("ready", "w").write(f"{{os.getpid()}} {{process.pid}}")
             time.sleep(1e6)
         return x * x
 
-RUNNING = True
 process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(1e6)"])
 Square.apply(X), Slow.apply(X)
-RUNNING = False
 """
 
 
