@@ -73,5 +73,5 @@ _WORDS = {
 
 def said(node: Node, state: State) -> str:
     """Name an operation and what it does to the gradient."""
-    at = f" ({node.place})" if node.place else ""
+    at = f" ({node.location})" if node.location else ""
     return f"{node.name}{at}: {_WORDS[state]}"

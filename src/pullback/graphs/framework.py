@@ -81,13 +81,13 @@ class Sketch:
         kind: Kind = "operation",
         scope: Sequence[str] = (),
         rule: Mark | None = None,
-        place: str = "",
+        location: str = "",
     ) -> int:
         """Add a node, and give its id."""
         does = words.does(operation) if kind == "operation" and rule is None else ""
         new = len(self.nodes)
         shown = printable(name or words.shown(operation))  # users name scopes, variables and functions
-        self.nodes.append(Node(new, operation, shown, kind, does, tuple(scope), rule, None, place))
+        self.nodes.append(Node(new, operation, shown, kind, does, tuple(scope), rule, None, location))
         return new
 
     def edge(self, source: int, target: int, **known: Any) -> int:
@@ -223,7 +223,7 @@ def is_user(path: str) -> bool:
 _PYTHON = os.path.dirname(os.__file__) + os.sep
 
 
-def place_now() -> str:
+def location_now() -> str:
     """Find the line of the user's that is running."""
     frame = sys._getframe(1)
     while frame is not None:
@@ -233,7 +233,7 @@ def place_now() -> str:
     return ""
 
 
-def place_in(error: BaseException) -> str:
+def location_in(error: BaseException) -> str:
     """Find the line of the user's at which an exception was raised."""
     # AutoGraph runs other code than the user's, and tells the lines in the text.
     told = [(path, int(line)) for path, line in _TOLD.findall(str(error)) if is_user(path)]

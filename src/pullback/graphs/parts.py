@@ -79,7 +79,7 @@ class Node:
     scope: tuple[str, ...] = ()  # the modules, layers and name scopes around it, outermost first
     rule: Mark | None = None
     kept: int | None = None  # bytes that its gradient keeps of the forward; None where that is not known
-    place: str = ""  # the line of the user's, `file.py:3`
+    location: str = ""  # the line of the user's, `file.py:3`
     gradient: Flow | None = None  # of what it computes, all shares together; of the first output that has one
     inside: int = 0  # how many operations are folded into it
 

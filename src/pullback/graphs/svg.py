@@ -62,7 +62,7 @@ def svg(graph: Graph) -> str:
     left, top = MARGIN, 22.0 + 16.0 * len(head) + 44.0
     boxes = [(x + left, y + top) for x, y in layout.boxes]
     lines = [[(x + left, y + top) for x, y in line] for line in layout.lines]
-    used = [_around(place, size) for place, size in zip(boxes, sizes)]
+    used = [_around(centre, size) for centre, size in zip(boxes, sizes)]
     drawn: list[str] = []
     labels: list[tuple[str, str]] = []
     culprit = None if graph.culprit is None else graph.culprit.node
@@ -79,8 +79,8 @@ def svg(graph: Graph) -> str:
         labels += written
         if any(words == text.shape(edge) for words, _ in written):
             shapes.add((edge.source, edge.port))
-    for node, place, size in zip(graph.nodes, boxes, sizes):
-        drawn.append(_node(node, place, size, node.id == culprit))
+    for node, centre, size in zip(graph.nodes, boxes, sizes):
+        drawn.append(_node(node, centre, size, node.id == culprit))
     width = max(
         [layout.width + 2 * MARGIN, *(_wide(words, SMALL + 1) + 2 * MARGIN for words, _ in head), 520.0]
     )
@@ -134,12 +134,12 @@ def _size(node: Node) -> Point:
     return width, 24.0 if len(lines) == 1 else 38.0
 
 
-def _around(place: Point, size: Point) -> Box:
-    return place[0] - size[0] / 2, place[1] - size[1] / 2, place[0] + size[0] / 2, place[1] + size[1] / 2
+def _around(centre: Point, size: Point) -> Box:
+    return centre[0] - size[0] / 2, centre[1] - size[1] / 2, centre[0] + size[0] / 2, centre[1] + size[1] / 2
 
 
-def _node(node: Node, place: Point, size: Point, is_culprit: bool) -> str:
-    left, top, right, bottom = _around(place, size)
+def _node(node: Node, centre: Point, size: Point, is_culprit: bool) -> str:
+    left, top, right, bottom = _around(centre, size)
     stroke = RED if is_culprit else INTENTS[node.rule.intent] if node.rule else "#c4ccd4"
     round_ = 12 if node.kind in ("input", "variable", "captured", "output") else 4
     thick = 2 if is_culprit or node.rule else 1
@@ -153,18 +153,18 @@ def _node(node: Node, place: Point, size: Point, is_culprit: bool) -> str:
         parts.append(
             f'<path d="M{left + 6:.1f} {bottom + 3:.1f}H{right - 6:.1f}" stroke="#c4ccd4" fill="none"/>'
         )
-    y = place[1] + (4.0 if len(lines) == 1 else -3.0)
+    y = centre[1] + (4.0 if len(lines) == 1 else -3.0)
     dashed = node.kind in ("variable", "captured")
-    parts.append(_text(place[0], y, lines[0], BIG, RED if is_culprit else GREY if dashed else INK))
+    parts.append(_text(centre[0], y, lines[0], BIG, RED if is_culprit else GREY if dashed else INK))
     if len(lines) > 1:
         colour = INTENTS[node.rule.intent] if node.rule else GREY
-        parts.append(_text(place[0], place[1] + 11.0, lines[1], SMALL, colour))
+        parts.append(_text(centre[0], centre[1] + 11.0, lines[1], SMALL, colour))
     return "".join([*parts, "</g>"])
 
 
 def _tooltip(node: Node) -> str:
     rule = "" if node.rule is None else f"{node.rule.maker}: {node.rule.says}"
-    parts = ["/".join((*node.scope, node.operation)), rule, text.kept(node), node.place]
+    parts = ["/".join((*node.scope, node.operation)), rule, text.kept(node), node.location]
     return "\n".join(part for part in parts if part)
 
 

@@ -76,7 +76,7 @@ def written(graph: Graph) -> str:
         parts = [f"{names[node.id]:>4}  {label(node)}"]
         if before:
             parts.append("← " + ", ".join(_from(e, names) for e in before))
-        parts += [text for text in (shape(after[0]) if after else "", kept(node), node.place) if text]
+        parts += [text for text in (shape(after[0]) if after else "", kept(node), node.location) if text]
         if node.is_source and any(e.state != "unmeasured" for e in after):
             parts.append(f"gradient {flow(node.gradient)}")
         lines.append("  ".join(parts))

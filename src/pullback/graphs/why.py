@@ -268,7 +268,7 @@ def _of_source(graph: Graph, source: Node) -> Why:
 
 
 def _at(node: Node) -> str:
-    return f"{node.name} ({node.place})" if node.place else node.name
+    return f"{node.name} ({node.location})" if node.location else node.name
 
 
 def _made(

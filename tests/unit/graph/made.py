@@ -12,7 +12,7 @@ def small():
     """Draw x → exp → rule → output, with NaN from exp on."""
     nodes = (
         Node(0, "input", "x", "input", gradient=NAN),
-        Node(1, "exp", "exp", does="exp", scope=("block",), place="a.py:3"),
+        Node(1, "exp", "exp", does="exp", scope=("block",), location="a.py:3"),
         Node(2, "f", "f", rule=Mark("pullback", "surrogate", "like g"), kept=2048),
         Node(3, "stop", "stop", does="stop"),
         Node(4, "output", "output", "output"),

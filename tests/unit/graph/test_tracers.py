@@ -80,7 +80,7 @@ def test_every_node_and_edge_of_a_small_function(host):
     assert norms[mul_name, "output"] == pytest.approx(np.sqrt(2), rel=1e-5)
     assert {(e.shape, e.dtype, e.state) for e in graph.edges} == {((2,), "float32", "flows")}
     assert found[exp_name, mul_name].value.high == pytest.approx(np.e**2, rel=1e-5)
-    assert graph.nodes[2].place.startswith("test_tracers.py:")
+    assert graph.nodes[2].location.startswith("test_tracers.py:")
     assert graph.culprit is None
     assert (graph.title, graph.host, graph.problem, graph.notes) == ("f", host, "", ())
 

@@ -13,7 +13,7 @@ import numpy as np
 from jax.extend.core import Literal
 
 from pullback.graphs import marks
-from pullback.graphs.framework import MEASURED, Asked, Marked, Sketch, is_user, place_in, sentence
+from pullback.graphs.framework import MEASURED, Asked, Marked, Sketch, is_user, location_in, sentence
 from pullback.graphs.jax.step import OWN, Step, is_float
 from pullback.graphs.parts import Flow
 from pullback.view.native import Given
@@ -93,7 +93,7 @@ class Drawing:
         if not live:
             return [(None, None) for _ in eqn.outvars]
         drawn, name, rule = self._named(eqn)
-        new = self.sketch.node(drawn, name=name, scope=scope, rule=rule, place=_place(eqn))
+        new = self.sketch.node(drawn, name=name, scope=scope, rule=rule, location=_location(eqn))
         if step is not None:
             step.node = new
             step.run()
@@ -182,9 +182,9 @@ class Drawing:
 
     def untraced(self, run: Any, inputs: Sequence[Any], ends: Sequence[Any], error: Exception) -> Sketch:
         """Draw one box for a function that cannot be traced, with the gradients that it has all the same."""
-        place = place_in(error)
+        location = location_in(error)
         self.sketch.problem = f"{self.asked.name} cannot be traced: {sentence(error)}"
-        whole = self.sketch.node("call", name=self.asked.name, place=place)
+        whole = self.sketch.node("call", name=self.asked.name, location=location)
         if "Concretization" in type(error).__name__ or "Conversion" in type(error).__name__:
             self.sketch.told(whole, does="leave")
         with contextlib.suppress(Exception):
@@ -223,7 +223,7 @@ def _count(jaxpr: Any) -> int:
     return len(jaxpr.eqns) + sum(map(_count, inner))
 
 
-def _place(eqn: Any) -> str:
+def _location(eqn: Any) -> str:
     frames = getattr(eqn.source_info.traceback, "frames", ())
     found = next((f for f in frames if is_user(f.file_name)), None)
     line = getattr(found, "start_line", None) or getattr(found, "line_num", 0)

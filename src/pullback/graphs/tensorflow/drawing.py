@@ -12,7 +12,7 @@ import numpy as np
 import tensorflow as tf
 
 from pullback import tree
-from pullback.graphs.framework import MEASURED, Asked, Marked, Sketch, heard, is_user, place_in, sentence
+from pullback.graphs.framework import MEASURED, Asked, Marked, Sketch, heard, is_user, location_in, sentence
 from pullback.graphs.parts import Flow
 from pullback.graphs.tensorflow.backward import SHAPES, Backward
 from pullback.hosts.tensorflow import recording
@@ -99,7 +99,7 @@ class Drawing:
     def _untraced(self, error: Exception) -> None:
         text = sentence(error)
         self.sketch.problem = f"{self.asked.name} cannot be traced: {text}"
-        self.failed = place_in(error), any(word in text for word in LEFT)
+        self.failed = location_in(error), any(word in text for word in LEFT)
 
     def _end(self, tensor: Any, name: str, kind: Any = "input") -> int:
         node = self.sketch.node(kind, name=name, kind=kind)
@@ -143,8 +143,9 @@ class Drawing:
 
     def _leave(self) -> None:
         """Draw the line at which a value left TensorFlow, or the trace ended."""
-        place, left = self.failed
-        last = self.sketch.node("numpy" if left else "error", name="numpy" if left else "error", place=place)
+        location, left = self.failed
+        name = "numpy" if left else "error"
+        last = self.sketch.node(name, name=name, location=location)
         used = {edge.source for edge in self.sketch.edges}
         for node in list(self.sketch.nodes[:last]):
             if node.id not in used and node.kind in ("operation", "input"):
@@ -199,7 +200,7 @@ class Drawing:
             call, count, _ = known
             operation, name, rule = call.name, call.name, call.mark()
             operands = [None] * count + operands[count:]
-        node = self.sketch.node(operation, name=name, scope=_scope(op), rule=rule, place=_place(op))
+        node = self.sketch.node(operation, name=name, scope=_scope(op), rule=rule, location=_location(op))
         edges = {
             i: self._edge(t, node, i) for i, t in enumerate(operands) if t is not None and t.name in self.of
         }
@@ -259,6 +260,6 @@ def _scope(op: Any) -> tuple[str, ...]:
     return tuple(op.name.split("/")[:-1])
 
 
-def _place(op: Any) -> str:
+def _location(op: Any) -> str:
     frames = [f for f in op.traceback or () if is_user(f.filename)]
     return f"{os.path.basename(frames[-1].filename)}:{frames[-1].lineno}" if frames else ""

@@ -98,7 +98,7 @@ class Drawing:
             name=label,
             scope=() if call is None else call.scope,
             rule=rule,
-            place="" if call is None else call.place,
+            location="" if call is None else call.location,
         )
         self.nodes[node] = new
         self.sketch.told(new, kept=kept(node))

@@ -16,7 +16,7 @@ from torch.nn.modules import module as modules
 from torch.overrides import TorchFunctionMode
 
 from pullback import tree
-from pullback.graphs.framework import Asked, Marked, heard, place_in, place_now, sentence
+from pullback.graphs.framework import Asked, Marked, heard, location_in, location_now, sentence
 from pullback.hosts.torch import private
 from pullback.rule import reach, written
 from pullback.view.torch import native
@@ -37,7 +37,7 @@ class Call:
     start: int
     stop: int
     scope: tuple[str, ...]
-    place: str
+    location: str
     rule: Marked | None = None
     captured: list[Any] = field(default_factory=list)
 
@@ -112,7 +112,7 @@ class Hearing:
             return
         tensors = [leaf for leaf in tree.flatten(given)[0] if isinstance(leaf, torch.Tensor)]
         outputs = [leaf for leaf in tree.flatten(result)[0] if isinstance(leaf, torch.Tensor)]
-        call = Call(name, tensors, outputs, start, stop, tuple(self.scope), place_now())
+        call = Call(name, tensors, outputs, start, stop, tuple(self.scope), location_now())
         within = self.calls[-1] if self.calls else None
         if within is not None and within.rule is not None and not torch.is_grad_enabled():
             within.captured += tensors  # the forward of a rule runs unrecorded
@@ -123,13 +123,13 @@ class Hearing:
     def ruled(self, name: str, mark: Marked, given: Any, start: int) -> None:
         """Note a call of a rule: its node is the next one."""
         tensors = [leaf for leaf in tree.flatten(given)[0] if isinstance(leaf, torch.Tensor)]
-        self.calls.append(Call(name, tensors, [], start, start + 2, tuple(self.scope), place_now(), mark))
+        self.calls.append(Call(name, tensors, [], start, start + 2, tuple(self.scope), location_now(), mark))
 
     def untraced(self, error: Exception, inputs: Sequence[Any]) -> str:
         """Note that the function ended early: what it did until then is drawn."""
         left = "numpy" in str(error)
         last = self.calls[-1].outputs if self.calls else list(inputs)
-        self.calls.append(Call("numpy" if left else "error", list(last), [], 0, 0, (), place_in(error)))
+        self.calls.append(Call("numpy" if left else "error", list(last), [], 0, 0, (), location_in(error)))
         return f"{self.asked.name} cannot be run: {sentence(error)}"
 
 

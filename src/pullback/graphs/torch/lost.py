@@ -88,7 +88,7 @@ class Lost:
             self.constants |= {id(t) for t in call.outputs}
             return
         name = words.shown(call.name.strip("_"))
-        new = self.sketch.node(name, scope=call.scope, place=call.place)
+        new = self.sketch.node(name, scope=call.scope, location=call.location)
         self.lost[id(call)] = new
         answers = bool(call.outputs) and all(str(t.dtype) == "torch.bool" for t in call.outputs)
         for place, (t, node) in enumerate(behind):
@@ -125,7 +125,7 @@ class Lost:
                 behind = [(t, self.live(t)) for t in call.tensors]
                 sources = [(t, node) for t, node in behind if node is not None and node >= 0]
                 if sources:
-                    new = self.sketch.node(call.name.strip("_"), scope=call.scope, place=call.place)
+                    new = self.sketch.node(call.name.strip("_"), scope=call.scope, location=call.location)
                     self.lost[id(call)] = new
                     for place, (t, node) in enumerate(sources):
                         self.dropped(t, node, new, place)
