@@ -2,6 +2,7 @@
 
 import io
 import json
+import sys
 import threading
 
 import pytest
@@ -38,6 +39,12 @@ def scalars(folder):
     events = EventAccumulator(str(folder), size_guidance={"tensors": 0})
     events.Reload()
     return events
+
+
+def test_a_missing_tensorboard_is_told_before_anything_runs(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "tensorboard", None)
+    with pytest.raises(pb.errors.HostError, match="pip install tensorboard"):
+        pb.watch(to=tmp_path / "run")
 
 
 def test_tensorboard_by_tensorflow(tmp_path):

@@ -5,6 +5,7 @@ It is written by the framework that the program has: `tf.summary`, or `torch.uti
 
 from __future__ import annotations
 
+import importlib.util
 import math
 import sys
 from collections.abc import Sequence
@@ -27,6 +28,13 @@ class TensorBoard:
 
     def __init__(self, folder: str | Path) -> None:
         self._folder = str(folder)
+        if importlib.util.find_spec("tensorboard") is None:
+            raise HostError.about(
+                "watch",
+                found=f"to={self._folder!r}, and TensorBoard is not installed",
+                expected="what its files are written with",
+                fix="pip install tensorboard",
+            )
         self._writer: Any = None
 
     def write(self, records: Sequence[Record]) -> None:
