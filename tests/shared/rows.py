@@ -30,3 +30,20 @@ ODD = np.array(
 
 LARGE = np.random.default_rng(0).lognormal(-7, 4, size=(300, 256)).astype(np.float32)  # more than is sampled
 FAR = np.array([[1e-25, -2e-25], [3e25, 1e25]], np.float32)  # squares of these are 0 and infinite
+
+
+# The same small network on every host: what comes to its hidden values is known.
+W = np.random.default_rng(0).normal(size=(3, 3)).astype(np.float32)
+X = np.random.default_rng(1).normal(size=(5, 3)).astype(np.float32)
+
+
+def by_hand(x, w):
+    """Give the gradient of the sum of squares with respect to tanh(x @ w)."""
+    return 2 * np.tanh(x @ w)
+
+
+def expect_sampled(log):
+    """Look for LARGE, of whose elements a part is counted by decades, at every place of a log."""
+    for history in log:
+        expect(history[0], LARGE, rtol=1e-4)
+        assert 8192 < sum(history.decades) <= 16384

@@ -20,7 +20,7 @@ from typing import Any
 
 from pullback import define
 from pullback.graphs import marks, words
-from pullback.graphs.order import ordered
+from pullback.graphs.order import ordered, reached
 from pullback.graphs.parts import Edge, Flow, Kind, Mark, Node, State
 from pullback.report.printable import printable
 from pullback.rule import name_of
@@ -122,11 +122,11 @@ class Sketch:
             ahead.setdefault(edge.source, []).append(edge.target)
             behind.setdefault(edge.target, []).append(edge.source)
         outputs = [n.id for n in self.nodes if n.kind == "output"]
-        live = _reached([n.id for n in self.nodes if n.is_source], ahead)
+        live = reached([n.id for n in self.nodes if n.is_source], ahead)
         if not live.intersection(outputs):  # then what they come from is all that there is to see
-            live |= _reached([n.id for n in self.nodes if n.kind == "captured"], ahead)
+            live |= reached([n.id for n in self.nodes if n.kind == "captured"], ahead)
         last = [n.id for n in self.nodes if n.kind == "output" or n.does == "leave" or self.problem]
-        wanted = _reached(last, behind)
+        wanted = reached(last, behind)
         kept = {
             n.id for n in self.nodes if (n.id in live and n.id in wanted) or n.kind in ("input", "output")
         }
@@ -145,16 +145,6 @@ class Sketch:
         origins = {key: new[node] for key, node in self.origins.items() if node in new}
         nodes = [replace(node, id=new[node.id]) for node in nodes]
         return replace(self, nodes=nodes, edges=edges, origins=origins)
-
-
-def _reached(starts: Sequence[int], steps: dict[int, list[int]]) -> set[int]:
-    seen, waiting = set(starts), list(starts)
-    while waiting:
-        for step in steps.get(waiting.pop(), ()):
-            if step not in seen:
-                seen.add(step)
-                waiting.append(step)
-    return seen
 
 
 class Tracer(ABC):

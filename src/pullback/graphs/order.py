@@ -49,3 +49,14 @@ def layers(count: int, pairs: Sequence[tuple[int, int]], late: Sequence[bool]) -
         if late[node] and ahead[node]:
             found[node] = max(0, min(found[other] for other in ahead[node]) - 1)
     return found
+
+
+def reached(starts: Sequence[int], steps: dict[int, list[int]]) -> set[int]:
+    """Find the nodes that steps lead to, and the starts themselves."""
+    seen, waiting = set(starts), list(starts)
+    while waiting:
+        for step in steps.get(waiting.pop(), ()):
+            if step not in seen:
+                seen.add(step)
+                waiting.append(step)
+    return seen

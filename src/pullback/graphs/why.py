@@ -17,6 +17,7 @@ from pullback.graphs import losses
 from pullback.graphs.culprit import loses
 from pullback.graphs.framework import Asked, Tracer
 from pullback.graphs.graph import Graph
+from pullback.graphs.order import reached
 from pullback.graphs.parts import BROKEN, Edge, Node
 from pullback.graphs.text import flow
 from pullback.graphs.trace import finished, tracer_of
@@ -132,9 +133,9 @@ class Search:
         for edge in graph.edges:
             self.after.setdefault(edge.source, []).append(edge)
             self.before.setdefault(edge.target, []).append(edge)
-        self.ahead = _reached([source.id], {k: [e.target for e in v] for k, v in self.after.items()})
+        self.ahead = reached([source.id], {k: [e.target for e in v] for k, v in self.after.items()})
         ends = [node.id for node in graph.nodes if node.kind == "output"]
-        behind = _reached(ends, {k: [e.source for e in v] for k, v in self.before.items()})
+        behind = reached(ends, {k: [e.source for e in v] for k, v in self.before.items()})
         self.between = self.ahead & behind  # what lies on a path from the source to an output
 
     def steps(self) -> list[Node]:
@@ -155,7 +156,7 @@ class Search:
         for node in self.steps():
             arriving, shares = self.after.get(node.id, []), self.shares(node)
             if any(e.state in BROKEN for e in shares) and not any(e.state in BROKEN for e in arriving):
-                later = _reached([node.id], {k: [e.target for e in v] for k, v in self.after.items()})
+                later = reached([node.id], {k: [e.target for e in v] for k, v in self.after.items()})
                 selected = any(n.does == "where" for n in self.graph.nodes if n.id in later - {node.id})
                 return losses.of_broken(node, shares, arriving, selected), node
         return "unknown", None
@@ -212,16 +213,6 @@ class Search:
     def _named(self, way: Sequence[int]) -> list[str]:
         names = [self.graph.nodes[i].name for i in way]
         return names if len(names) <= 12 else [*names[:6], f"… {len(names) - 11} more …", *names[-5:]]
-
-
-def _reached(starts: Sequence[int], steps: dict[int, list[int]]) -> set[int]:
-    seen, waiting = set(starts), list(starts)
-    while waiting:
-        for step in steps.get(waiting.pop(), ()):
-            if step not in seen:
-                seen.add(step)
-                waiting.append(step)
-    return seen
 
 
 # ── the answer ───────────────────────────────────────────────────────────────────────────────────────────
