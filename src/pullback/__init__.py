@@ -30,6 +30,7 @@ if _CHECKING_TYPES:
     from pullback.checker.check import check
     from pullback.graphs.trace import graph
     from pullback.graphs.why import why
+    from pullback.recompute.checkpoint import checkpoint
     from pullback.watching.watch import watch
     from pullback.wrapping.wrap import external
 
@@ -40,6 +41,7 @@ __all__ = [
     "Rule",
     "argmax_one_hot",
     "check",
+    "checkpoint",
     "clip_gradient",
     "custom_gradient",
     "declare",
@@ -75,6 +77,7 @@ __all__ = [
 # What not every program needs is imported when it is asked for.
 _LATER = {
     "check": "pullback.checker.check",
+    "checkpoint": "pullback.recompute.checkpoint",
     "external": "pullback.wrapping.wrap",
     "graph": "pullback.graphs.trace",
     "load_ipython_extension": "pullback.notebook",  # what %load_ext asks for

@@ -15,6 +15,7 @@ PUBLIC = [
     "Rule",
     "argmax_one_hot",
     "check",
+    "checkpoint",
     "clip_gradient",
     "custom_gradient",
     "declare",
