@@ -31,6 +31,7 @@ if _CHECKING_TYPES:
     from pullback.graphs.trace import graph
     from pullback.graphs.why import why
     from pullback.recompute.checkpoint import checkpoint
+    from pullback.recompute.scan import checkpoint_scan
     from pullback.watching.watch import watch
     from pullback.wrapping.wrap import external
 
@@ -42,6 +43,7 @@ __all__ = [
     "argmax_one_hot",
     "check",
     "checkpoint",
+    "checkpoint_scan",
     "clip_gradient",
     "custom_gradient",
     "declare",
@@ -78,6 +80,7 @@ __all__ = [
 _LATER = {
     "check": "pullback.checker.check",
     "checkpoint": "pullback.recompute.checkpoint",
+    "checkpoint_scan": "pullback.recompute.scan",
     "external": "pullback.wrapping.wrap",
     "graph": "pullback.graphs.trace",
     "load_ipython_extension": "pullback.notebook",  # what %load_ext asks for

@@ -16,6 +16,7 @@ PUBLIC = [
     "argmax_one_hot",
     "check",
     "checkpoint",
+    "checkpoint_scan",
     "clip_gradient",
     "custom_gradient",
     "declare",

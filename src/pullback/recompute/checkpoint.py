@@ -40,7 +40,7 @@ def checkpoint(f: Callable[P, Y]) -> RuleFunction[P, Y]:
     require_functions("checkpoint", "pb.checkpoint(f)", f=f)
 
     def apply(plan: Plan, tensors: list[Tensor]) -> Any:
-        return framework.of(plan).checkpoint(plan, tensors)
+        return framework.of(plan.host).checkpoint(plan, tensors)
 
     return without_pushforward(made_of(function_of(rule_of(f, EXACT), apply), f))
 

@@ -7,12 +7,17 @@ from __future__ import annotations
 
 import functools
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
 from pullback import hosts
+from pullback.hosts.base import Host
 from pullback.hosts.operation import Tensor
 from pullback.plan import Plan
+
+Tensors = list[Tensor]
+Body = Callable[[Tensors, Tensors], "tuple[Tensors, Tensors]"]
 
 
 class Framework(ABC):
@@ -25,6 +30,25 @@ class Framework(ABC):
         One that is looped stands in a loop: no compiler can take its second run for the first.
         """
 
+    @abstractmethod
+    def scan(self, body: Body, carry: Tensors, xs: Tensors, length: int) -> tuple[Tensors, Tensors]:
+        """Run a body over the first axis of `xs`, as one loop: the last carry, and the stacked outputs."""
+
+    @abstractmethod
+    def split(self, x: Tensor, sizes: list[int]) -> Tensors:
+        """Split a tensor along its first axis, so that its gradient is put together in one go."""
+
+
+def unrolled(
+    body: Body, carry: Tensors, xs: Tensors, length: int, stack: Callable[[Tensors], Tensor]
+) -> tuple[Tensors, Tensors]:
+    """Run a loop step by step."""
+    rows = []
+    for i in range(length):
+        carry, ys = body(carry, [x[i] for x in xs])
+        rows.append(ys)
+    return carry, [stack(list(column)) for column in zip(*rows)]
+
 
 @functools.cache
 def framework(name: str) -> Framework:
@@ -33,6 +57,6 @@ def framework(name: str) -> Framework:
     return found
 
 
-def of(plan: Plan) -> Framework:
-    """Find the framework of a call."""
-    return framework(hosts.framework_of(plan.host))
+def of(host: Host) -> Framework:
+    """Find the framework of a call by its host."""
+    return framework(hosts.framework_of(host))

@@ -15,7 +15,7 @@ from pullback import outputs
 from pullback.hosts.keras import run_on
 from pullback.hosts.operation import Tensor
 from pullback.plan import Plan
-from pullback.recompute.framework import Framework
+from pullback.recompute.framework import Body, Framework, Tensors
 
 
 class Jax(Framework):
@@ -42,6 +42,13 @@ class Jax(Framework):
         for variable, value in zip(variables, changed):
             variable.assign(value)
         return form.filled(values)
+
+    def scan(self, body: Body, carry: Tensors, xs: Tensors, length: int) -> tuple[Tensors, Tensors]:
+        found: tuple[Tensors, Tensors] = jax.lax.scan(body, carry, xs, length)
+        return found
+
+    def split(self, x: Tensor, sizes: list[int]) -> Tensors:
+        return list(jax.lax.split(x, sizes))
 
 
 def _changes() -> Any:

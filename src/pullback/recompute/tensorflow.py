@@ -17,7 +17,7 @@ from pullback import outputs
 from pullback.hosts.operation import Tensor
 from pullback.hosts.tensorflow import captures, eager, graph, recording, replay
 from pullback.plan import Plan
-from pullback.recompute.framework import Framework
+from pullback.recompute.framework import Body, Framework, Tensors, unrolled
 from pullback.replace.graft import Graft
 
 
@@ -35,8 +35,11 @@ class TensorFlow(Framework):
 
     def checkpoint(self, plan: Plan, tensors: list[Tensor], *, looped: bool = False) -> Any:
         args, kwargs = plan.arguments(tensors)
-        if not recording.AVAILABLE or plan.host.idle(tensors):
+        if not recording.AVAILABLE:
             return plan.host.run(plan.rule.body, args, kwargs, plan.where)
+        if plan.host.idle(tensors):
+            with replay.as_later(plan.where):
+                return plan.host.run(plan.rule.body, args, kwargs, plan.where)
         first = (_eager if tf.executing_eagerly() else _traced)(plan, tensors)
         form, values = outputs.of_values(first.returned, plan.rule, plan.host, tensors)
         sources = [*tensors, *first.captured, *map(tf.convert_to_tensor, first.variables)]
@@ -47,8 +50,38 @@ class TensorFlow(Framework):
 
         return Graft(plan, form, len(values), pull).applied(values, sources)
 
+    def scan(self, body: Body, carry: Tensors, xs: Tensors, length: int) -> tuple[Tensors, Tensors]:
+        if tf.executing_eagerly():
+            return unrolled(body, carry, [tf.unstack(x) for x in xs], length, tf.stack)
+        return _loop(body, carry, xs, length)
+
+    def split(self, x: Tensor, sizes: list[int]) -> Tensors:
+        return list(tf.split(x, sizes))
+
 
 FRAMEWORK = TensorFlow()
+
+
+def _loop(body: Body, carry: Tensors, xs: Tensors, length: int) -> tuple[Tensors, Tensors]:
+    """Run a loop of the graph. Its arrays are read and written by rows, whose gradients are rows again."""
+    rows = [tf.TensorArray(x.dtype, length, element_shape=x.shape[1:]).unstack(x) for x in xs]
+    run = replay.Looped()
+    carry, ys = body(carry, [row.read(0) for row in rows])  # the first round tells what the others return
+    arrays = [tf.TensorArray(y.dtype, length, element_shape=y.shape).write(0, y) for y in ys]
+
+    def one(i: Any, carry: Any, arrays: Any) -> Any:
+        with run.round(i), replay.running(run):
+            after, ys = body(list(carry), [row.read(i) for row in rows])
+        return i + 1, after, [array.write(i, y) for array, y in zip(arrays, ys)]
+
+    _, carry, arrays = tf.while_loop(
+        lambda i, *_: i < length,
+        one,
+        (tf.constant(1), list(carry), arrays),
+        parallel_iterations=1,
+        maximum_iterations=length - 1,
+    )
+    return list(carry), [array.stack() for array in arrays]
 
 
 def _eager(plan: Plan, tensors: list[Tensor]) -> _First:
@@ -76,8 +109,8 @@ def _traced(plan: Plan, tensors: list[Tensor]) -> _First:
     with graph.variables_read() as variables, captures.listening(ear), replay.running(run):
         returned = plan.host.run(plan.rule.body, args, kwargs, plan.where)
     replay.require_seen(run, here.get_operations()[before:])
-    captured = [captures.original(tensor) for tensor in ear.outside(here)]
-    return _First(returned, run, captured, variables)
+    captured = {id(tensor): tensor for tensor in map(captures.original, ear.outside(here))}
+    return _First(returned, run, list(captured.values()), variables)
 
 
 def _pulled(

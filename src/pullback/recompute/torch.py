@@ -17,7 +17,7 @@ from torch.utils.checkpoint import checkpoint
 from pullback.hosts.operation import Tensor
 from pullback.hosts.torch import private, state
 from pullback.plan import Plan
-from pullback.recompute.framework import Framework
+from pullback.recompute.framework import Body, Framework, Tensors, unrolled
 
 
 class Torch(Framework):
@@ -28,6 +28,12 @@ class Torch(Framework):
         if private.transforming() or private.traced() or not torch.is_grad_enabled():
             return plan.rule.body(*args, **kwargs)
         return checkpoint(plan.rule.body, *args, use_reentrant=False, context_fn=_contexts, **kwargs)
+
+    def scan(self, body: Body, carry: Tensors, xs: Tensors, length: int) -> tuple[Tensors, Tensors]:
+        return unrolled(body, carry, [x.unbind() for x in xs], length, torch.stack)
+
+    def split(self, x: Tensor, sizes: list[int]) -> Tensors:
+        return list(torch.split(x, sizes))
 
 
 class _Untouched:

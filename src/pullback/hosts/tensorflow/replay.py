@@ -132,6 +132,38 @@ class Second(Run):
                     tf.raw_ops.AssignVariableOp(resource=handle, value=value)
 
 
+class Looped(Run):
+    """The rounds of a loop of the graph: each draws from a seed and its number, and reads outside of it.
+
+    A variable that a loop reads would be kept for every round.
+    """
+
+    def __init__(self) -> None:
+        super().__init__("a loop")
+        self.outside, self._read = self.graph, dict[int, Any]()
+        self._base = tf.random.uniform([2], maxval=_LARGEST, dtype=tf.int32)
+
+    @contextlib.contextmanager
+    def round(self, number: Any) -> Iterator[None]:
+        """Say which round is traced."""
+        self.graph, self._number, self._count = tf.compat.v1.get_default_graph(), number, 0
+        yield
+
+    def seed(self, native: Callable[..., Any], seed: Any, seed2: Any) -> Any:
+        self._count += 1
+        mixed = self._base + tf.stack([self._number, tf.constant(self._count)])
+        return tf.random.stateless_uniform([2], mixed, 0, _LARGEST, tf.int32)
+
+    def read(self, native: Callable[..., Any], handle: Any, dtype: Any) -> Any:
+        if key(handle) not in self._read:
+            with self.outside.as_default():  # type: ignore[union-attr]
+                self._read[key(handle)] = native(handle, dtype)
+        return self._read[key(handle)]
+
+    def write(self, native: Callable[[], Any], handle: Any, dtype: Any, after: Callable[[Any], Any]) -> Any:
+        raise not_given_again(self.where, "changes a variable in a loop of the graph")
+
+
 def key(handle: Any) -> int:
     """Tell handles apart."""
     return int(getattr(handle, "_id", id(handle)))
@@ -166,6 +198,13 @@ def running(run: Run) -> Iterator[None]:
             yield
         finally:
             _here.run = around
+
+
+@contextlib.contextmanager
+def as_later(where: str) -> Iterator[None]:
+    """Let a function that keeps nothing draw, inside of a run, as it will when that one is run again."""
+    with contextlib.nullcontext() if _here.run is None else running(Run(where)):
+        yield
 
 
 class Heard(Effects):
