@@ -54,7 +54,7 @@ def advice(diagnosis: Diagnosis) -> str:
     working = [found.name for found in diagnosis.hosts if found.status == "works"]
     if working:
         return f"{len(working)} of {len(diagnosis.hosts)} hosts work: {', '.join(working)}"
-    return "no host works: install one of tensorflow, jax, torch"
+    return "no host works: install one of them, for example pip install 'pullback[tensorflow]'"
 
 
 def _aligned(rows: Sequence[Sequence[str]], *, ruled: bool = False) -> str:

@@ -42,7 +42,7 @@ def test_old_broken_and_crashing_frameworks_are_told_apart(project, stubs):
             "broken: ImportError: libtorch.so: cannot open shared object file",
         ],
     ]
-    assert lines[-1] == "no host works: install one of tensorflow, jax, torch"
+    assert lines[-1].startswith("no host works: install one of them, for example pip install ")
     assert b"Traceback" not in done.stderr
 
 
