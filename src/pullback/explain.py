@@ -1,7 +1,7 @@
 """`pullback explain`: what a cause or an error means, in the terminal.
 
 The texts are those of the documentation, and there is one copy of them: a wheel carries it inside the
-package, a checkout has it in `docs/`. So what an error says to read can be read wherever the error can be raised.
+package, a checkout has it in `docs/`. So what an error says to read can be read wherever it is raised.
 """
 
 from __future__ import annotations
@@ -9,10 +9,11 @@ from __future__ import annotations
 import difflib
 import functools
 import importlib.resources
+import inspect
 import re
 import sys
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
 from pullback import errors
 from pullback.report.printable import printable
@@ -44,11 +45,8 @@ def explain(name: str | None, stream: TextIO | None = None) -> int:
 
 def names() -> dict[str, dict[str, str]]:
     """List what can be explained, by page and anchor: causes by their word, errors by their class."""
-    classes = {
-        kind.anchor(): kind.__name__
-        for kind in vars(errors).values()
-        if isinstance(kind, type) and issubclass(kind, errors.PullbackError)
-    }
+    found: list[Any] = [kind for kind in vars(errors).values() if inspect.isclass(kind)]
+    classes = {kind.anchor(): kind.__name__ for kind in found if issubclass(kind, errors.PullbackError)}
     return {
         "causes": {key: key for key in sorted(_page("causes"))},
         "errors": {key: classes[key] for key in _page("errors")},
