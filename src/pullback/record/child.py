@@ -6,12 +6,14 @@ the target runs: it may have modules of the same names, or replace what it finds
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import math
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from typing import Any
 
 from pullback import configuration
 from pullback.checker.budget import Budget
@@ -256,10 +258,14 @@ class Child:
             budget = min(
                 self.settings.budget, left / (len(rules) - done)
             )  # what one leaves, the next ones get
-            self.events.send(
-                "phase", phase="checking", what=rule.shown, done=done, total=len(rules),
-                location=rule.location, budget=budget,
-            )  # fmt: skip
+            about = {"what": rule.shown, "done": done, "total": len(rules), "location": rule.location}
+            self.events.send("phase", phase="checking", budget=budget, **about)
+
+            @contextlib.contextmanager
+            def searching(about: dict[str, Any] = about, budget: float = budget) -> Iterator[None]:
+                self.events.send("phase", phase="mending", budget=self.settings.mend, **about)
+                yield
+                self.events.send("phase", phase="checking", budget=budget, **about)
 
             def heard(entry: Entry, kind: str = "partial", location: object = rule.location) -> None:
                 self.events.entry(entry, kind, location=location, at=self.at)
@@ -272,7 +278,9 @@ class Child:
             settings, begin = replace(self.settings, budget=budget), Budget(budget)
             try:
                 with quiet():
-                    for entry in checked(rule, target=self.name, settings=settings, told=heard):
+                    for entry in checked(
+                        rule, target=self.name, settings=settings, told=heard, searching=searching
+                    ):
                         heard(entry, "entry")
             except ConfigurationError as error:
                 self.events.send("problem", text=str(error))

@@ -22,6 +22,7 @@ class Options:
     budget: float | None = None  # CPU seconds for all checks of the run
     jobs: int = 1
     configuration: str = ""  # the file that was found
+    silent: bool = False  # what the target prints was seen before
 
 
 @dataclass(frozen=True)

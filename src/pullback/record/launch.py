@@ -24,13 +24,14 @@ from pullback.record.found import Found, Purse
 from pullback.record.job import Job, Options
 from pullback.record.process import Process, Watch, signals
 from pullback.record.target import Target, TargetError, parse
+from pullback.report.block import MEND
 from pullback.report.entry import Run
 from pullback.report.printable import cleaned, printable
 
 PATIENCE = 20.0  # seconds past its limit after which a script that does not hear the stop is ended
 LATE = 1.5  # of its budget, after which a rule is left from outside: the child has not left it by itself
 PAUSE = 0.02  # seconds between two looks
-CHECKING = ("checking", "trying")
+CHECKING = ("checking", "trying", "mending")
 Progress = Callable[[dict[str, Any]], None]
 Line = Iterator[None]  # children, one after another; each step is one look
 END = object()
@@ -163,7 +164,7 @@ class Part:
             file.write(job.dumps())
         reader = Reader(os.path.join(folder, "events"))
         last: dict[str, Any] = {"phase": "starting", "modules": [], "finished": False, "again": job.again}
-        process = Process(folder, silent=job.again, streams=self.streams)
+        process = Process(folder, silent=job.again or job.options.silent, streams=self.streams)
         self.processes[process] = last
 
         def read() -> None:
@@ -216,7 +217,12 @@ class Part:
         problems = self.found.problems
         if phase in CHECKING:
             location, seed = last["location"], job.options.settings.seed
-            if ended == "late":
+            if phase == "mending":
+                late = f"did not end within its budget of {last['budget']:.3g} s, and was left"
+                said = f"no edit: the search {late if ended == 'late' else ended}"
+                self.found.leave(last, text, seed, said, "", probe=MEND)
+                self.purse.spent += last["budget"]
+            elif ended == "late":
                 said = f"it did not return within its budget of {last['budget']:.3g} s, and was left"
                 self.found.leave(last, text, seed, said, "budget")
                 self.purse.spent += last["budget"]

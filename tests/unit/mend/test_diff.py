@@ -1,6 +1,5 @@
 """A diff of a patch is what git applies: the file is then, byte by byte, the text that was verified."""
 
-import os
 import random
 import subprocess
 
@@ -11,17 +10,9 @@ from pullback.mend.patch import Patch, Span
 
 
 def git(folder, *arguments, given=None):
-    done = subprocess.run(
-        ["git", "-C", folder, *arguments], input=given, capture_output=True, env={**os.environ, **QUIET}
-    )
+    done = subprocess.run(["git", "-C", folder, *arguments], input=given, capture_output=True)
     assert done.returncode == 0, done.stderr.decode()
     return done.stdout
-
-
-QUIET = {
-    "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "GIT_AUTHOR_NAME": "a",
-    "GIT_AUTHOR_EMAIL": "a@b", "GIT_COMMITTER_NAME": "a", "GIT_COMMITTER_EMAIL": "a@b",
-}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
