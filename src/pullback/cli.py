@@ -255,15 +255,20 @@ def check_targets(
     run = Run(seed=options.settings.seed, targets=tuple(map(printable, targets)))
     with progress() as told:
         launch_all(targets, run, told, options)
-    if write and not run.signal:
+    found = write and not run.signal  # it is shown before it is mended
+    changed = False
+    if found:
         with contextlib.suppress(OSError):
-            terminal.show(run)  # what was found, before it is mended
+            terminal.show(run)
         with progress() as told:
-            write_edits(run, targets, told, options, uncommitted=allow_uncommitted)
+            changed = write_edits(run, targets, told, options, uncommitted=allow_uncommitted)
     run.notes.extend(stale(run))
     known.settle(run)
     with contextlib.suppress(OSError):  # the terminal may be gone: that is how the signal came
-        terminal.show(run, blocks=not write)
+        if changed:
+            terminal.say("", sys.stdout)
+        if changed or not found:
+            terminal.show(run, blocks=not found)
         for line in annotations.lines(run) if github else ():
             terminal.say(line, sys.stdout)
         for line in (*run.notes, *run.problems):

@@ -185,17 +185,22 @@ class Writer:
 
 def write(
     run: Run, targets: Sequence[str], progress: Progress, options: Options, *, uncommitted: bool = False
-) -> None:
-    """Write the smallest edit of every rule of a run, and let the run hold what is true afterwards."""
+) -> bool:
+    """Write the smallest edit of every rule of a run, and let the run hold what is true afterwards.
+
+    Tells whether a file has changed.
+    """
     spelled = dict(zip(run.targets, targets))
-    plain = replace(options, settings=replace(options.settings, mend=0.0), silent=True)
+    plain = replace(options, settings=replace(options.settings, mend=0.0), repeated=True)
 
     def recheck(names: Sequence[str]) -> Run:
         again = Run(seed=run.seed, targets=tuple(names))
         launch_all([spelled[name] for name in names], again, progress, plain)
         return again
 
-    Writer(run, recheck, uncommitted=uncommitted).work()
+    writer = Writer(run, recheck, uncommitted=uncommitted)
+    writer.work()
+    return bool(writer.mended)
 
 
 def _key(entry: Entry) -> Key:

@@ -63,6 +63,7 @@ def _over(heard: list[int], parts: list[Part]) -> bool:
 
     A script that is interrupted ends, and what it had used is checked.
     """
+    parts = [part for part in parts if not part.options.repeated]
     if heard == [signal.SIGINT] and any(part.running or part.interrupted for part in parts):
         for part in parts:
             part.interrupt()
@@ -164,7 +165,7 @@ class Part:
             file.write(job.dumps())
         reader = Reader(os.path.join(folder, "events"))
         last: dict[str, Any] = {"phase": "starting", "modules": [], "finished": False, "again": job.again}
-        process = Process(folder, silent=job.again or job.options.silent, streams=self.streams)
+        process = Process(folder, silent=job.again or job.options.repeated, streams=self.streams)
         self.processes[process] = last
 
         def read() -> None:
