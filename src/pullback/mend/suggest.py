@@ -88,7 +88,7 @@ def _suggestion(patch: Patch, folder: str, report: Report, *, first: bool) -> Fi
 def _nothing(found: Mending) -> str:
     if found.refused:
         return f"no edit: {found.refused}"
-    kinds = f" ({', '.join(found.edits)})" if found.edits else ""
+    kinds = f" ({'; '.join(found.edits)})" if found.edits else ""
     count = f"{found.tried} were tried{kinds} in {found.seconds:.1f} s of CPU time"
     return f"no edit was found that makes it right; {count}"
 

@@ -165,7 +165,7 @@ def test_no_edit_says_what_was_tried():
     )
     report = suggest.noted(WRONG, found)
     assert said(report) == [
-        "no edit was found that makes it right; 213 were tried (other names, signs) in 4.1 s of CPU time",
+        "no edit was found that makes it right; 213 were tried (other names; signs) in 4.1 s of CPU time",
         "the last resort: delete the rule: costs 2x",
     ]
     assert report.patch == ""
