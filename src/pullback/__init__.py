@@ -26,7 +26,7 @@ from pullback.replace.with_gradient import with_gradient
 from pullback.rule import Intent, Rule
 
 if _CHECKING_TYPES:
-    from pullback import testing
+    from pullback import ops, testing
     from pullback.checker.check import check
     from pullback.graphs.trace import graph
     from pullback.graphs.why import why
@@ -55,6 +55,7 @@ __all__ = [
     "map_gradient",
     "namespace",
     "operator",
+    "ops",
     "override",
     "reverse_gradient",
     "round",
@@ -77,6 +78,7 @@ _LATER = {
     "external": "pullback.wrapping.wrap",
     "graph": "pullback.graphs.trace",
     "load_ipython_extension": "pullback.notebook",  # what %load_ext asks for
+    "ops": "pullback.ops",
     "testing": "pullback.testing",
     "watch": "pullback.watching.watch",
     "why": "pullback.graphs.why",
@@ -89,7 +91,7 @@ def __getattr__(name: str) -> _Any:
     import importlib
 
     module = importlib.import_module(_LATER[name])
-    return module if name == "testing" else getattr(module, name)
+    return module if module.__name__ == f"pullback.{name}" else getattr(module, name)
 
 
 def __dir__() -> list[str]:

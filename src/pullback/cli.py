@@ -6,13 +6,17 @@ import contextlib
 import os
 import secrets
 import sys
-from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pullback.record.job import Options
 
+# click would run the lines together without the mark in front of them.
+COMPLETION = (
+    '\b\nCompletion, in bash: eval "$(_PULLBACK_COMPLETE=bash_source pullback)"\n'
+    "Other shells: zsh_source, fish_source."
+)
 MISSING = "pullback: the command needs click and rich: pip install click rich"
 
 
@@ -36,7 +40,7 @@ def command() -> Any:
 
     from pullback import __version__
 
-    @click.group(context_settings={"help_option_names": ["-h", "--help"]})
+    @click.group(context_settings={"help_option_names": ["-h", "--help"]}, epilog=COMPLETION)
     @click.version_option(__version__, prog_name="pullback")
     def pullback() -> None:
         """Custom gradients you can trust."""
@@ -47,7 +51,7 @@ def command() -> Any:
         "128 + n a signal ended it."
     )
 
-    @pullback.command(epilog=epilog)
+    @pullback.command(epilog=epilog, short_help="Check the custom gradients of a program.")
     @click.argument("targets", nargs=-1, required=True, metavar="TARGET... [-- ARGS...]")
     @click.option(
         "--for",
@@ -145,14 +149,20 @@ def command() -> Any:
         options = replace(options, configuration=configuration.current().path)
         raise SystemExit(check_targets(targets, options, **outputs))
 
-    @pullback.command(epilog="Exit codes: 0 all of it is shown, 2 some of it could not be.")
+    @pullback.command(
+        epilog="Exit codes: 0 all of it is shown, 2 some of it could not be.",
+        short_help="Make a page of findings, later and elsewhere.",
+    )
     @click.argument("findings", type=click.Path(dir_okay=False))
     @click.option("--html", "html_file", type=file, required=True, help="The page to write.")
     def report(findings: str, html_file: str) -> None:
         """Make the page of findings that --json wrote, later and elsewhere: nothing is run."""
         raise SystemExit(shown(findings, html_file))
 
-    @pullback.command(epilog="Exit codes: 0 at least one host works, 1 none does.")
+    @pullback.command(
+        epilog="Exit codes: 0 at least one host works, 1 none does.",
+        short_help="Say which frameworks work here, and how well.",
+    )
     @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
     def doctor(as_json: bool) -> None:
         """Say which hosts work here, why others do not, and what each can do.
@@ -161,7 +171,10 @@ def command() -> Any:
         """
         raise SystemExit(examine(as_json=as_json))
 
-    @pullback.command(epilog="Exit codes: 0 it is drawn, 2 the target could not be traced or found.")
+    @pullback.command(
+        epilog="Exit codes: 0 it is drawn, 2 the target could not be traced or found.",
+        short_help="Draw a function, forward and backward.",
+    )
     @click.argument("target")
     @click.option("-o", "--output", type=file, help="Write a file: .svg, .png, .dot, .mmd or .txt.")
     def graph(target: str, output: str | None) -> None:
@@ -172,6 +185,40 @@ def command() -> Any:
         from pullback.graphs.command import draw
 
         raise SystemExit(draw(target, output))
+
+    def known(context: Any, parameter: Any, typed: str) -> list[str]:
+        from pullback.explain import names
+
+        return [name for found in names().values() for name in found.values() if name.startswith(typed)]
+
+    @pullback.command(epilog="Exit codes: 0 it is explained, 2 nothing is called so.")
+    @click.argument("name", required=False, shell_complete=known)
+    def explain(name: str | None) -> None:
+        """Explain a cause (upstream-ignored) or an error.
+
+        Without a name, all of them are listed.
+        """
+        from pullback.explain import explain as explained
+
+        raise SystemExit(explained(name))
+
+    @pullback.command(epilog="Exit codes: 0 it is written, 2 the name does not do, or a file exists.")
+    @click.argument("name")
+    @click.option(
+        "--framework",
+        type=click.Choice(["tensorflow", "jax", "torch"]),
+        help="What the test runs on; without it, what is installed.",
+    )
+    def new(name: str, framework: str | None) -> None:
+        """Write a rule to start from, and its test.
+
+        They are NAME.py and test_NAME.py, in this folder; nothing is overwritten.
+        """
+        from pathlib import Path
+
+        from pullback.new import new as written
+
+        raise SystemExit(written(name, framework, Path.cwd()))
 
     return pullback
 
@@ -192,6 +239,7 @@ def examine(*, as_json: bool = False) -> int:
     """Diagnose, print, and give the exit code."""
     from pullback.doctor import diagnose
     from pullback.doctor.show import show
+    from pullback.progress import waiting
 
     with waiting("asking each framework"):
         diagnosis = diagnose()
@@ -236,6 +284,7 @@ def check_targets(
 ) -> int:
     """Check targets, print and write the reports, and give the exit code."""
     from pullback.mend.write import write as write_edits
+    from pullback.progress import progress
     from pullback.record.launch import launch_all
     from pullback.report import github as annotations
     from pullback.report import json, junit, page, terminal
@@ -291,46 +340,3 @@ def _written(path: str, text: str) -> bool:
         print(f"pullback: {path} cannot be written: {error.strerror}", file=sys.stderr)
         return False
     return True
-
-
-@contextlib.contextmanager
-def progress() -> Iterator[Callable[[dict[str, Any]], None]]:
-    """Show how far the checks are, on a terminal only, and only once the target has stopped printing."""
-    if not sys.stderr.isatty():
-        yield lambda event: None
-        return
-    from rich.console import Console
-    from rich.markup import escape
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        bar.stop()
-        task = bar.add_task("")
-
-        def told(event: dict[str, Any]) -> None:
-            if event["kind"] != "phase":
-                return
-            if event["phase"] not in ("checking", "mending"):
-                bar.stop()  # the target may write to the terminal now
-                return
-            bar.start()
-            bar.update(
-                task,
-                description=f"{event['phase']} {escape(event['what'])}",
-                completed=event["done"],
-                total=event["total"],
-            )
-
-        yield told
-
-
-@contextlib.contextmanager
-def waiting(text: str) -> Iterator[None]:
-    """Show that something takes a while, on a terminal only."""
-    if not sys.stderr.isatty():
-        yield
-        return
-    from rich.console import Console
-
-    with Console(stderr=True).status(text):
-        yield

@@ -30,6 +30,7 @@ PUBLIC = [
     "map_gradient",
     "namespace",
     "operator",
+    "ops",
     "override",
     "reverse_gradient",
     "round",
