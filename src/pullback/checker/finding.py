@@ -145,7 +145,7 @@ class Report:
                 found=first.sentence + measured,
                 expected=self.intent,
                 why=f"{len(self.failures)} probe(s) failed; seed {self.seed}",
-                fix=first.edit or first.reproducer,
+                fix=self.patch or first.edit or first.reproducer,
             )
             raise error
         return self

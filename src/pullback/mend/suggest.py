@@ -1,6 +1,7 @@
 """A report with the edit that was searched for it: its findings say what is proven of the edit, and what not.
 
-The verdict stands whatever happens to the search. One that fails, hangs or is interrupted leaves a sentence.
+The verdict stands whatever happens to the search: one that fails or is interrupted leaves a sentence. It
+keeps to its budget by itself; in the command, one that does not is ended with its process.
 """
 
 from __future__ import annotations
@@ -11,14 +12,12 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any
 
-from pullback.checker.budget import Budget, Spent
 from pullback.checker.finding import Finding, Report
 from pullback.checker.settings import Settings
 from pullback.mend.diff import unified
 from pullback.mend.patch import Mending, Patch
 from pullback.report.block import MEND
 
-LATE, SLACK = 1.5, 1.0  # of its budget, and seconds, after which a search that goes on is left
 ORDERS = {1: "at first order", 2: "at first and second order"}
 
 
@@ -46,18 +45,14 @@ def searched(
     seconds: float,
 ) -> Mending:
     """Run the search; whatever it does, there is an answer."""
-    budget = Budget(LATE * seconds + SLACK)
     try:
         from pullback.mend.search import mend  # it checks what it finds, with all that this needs
 
-        with budget.watching():
-            found: Mending = mend(function, args, dict(kwargs), report, budget=seconds)
-            return found
-    except Spent:
-        return Mending(refused=f"the search did not end within its budget of {seconds:g} s, and was left")
+        found: Mending = mend(function, args, dict(kwargs), report, budget=seconds)
+        return found
     except KeyboardInterrupt:  # of the search; what the check has found is wanted all the same
         return Mending(refused="the search was interrupted")
-    except Exception as error:  # it runs the user's code, changed
+    except BaseException as error:  # it runs the user's code, changed: that may leave Python, too
         said = f"{type(error).__name__}: {error}".splitlines()[0][:200]
         return Mending(refused=f"the search failed ({said})")
 

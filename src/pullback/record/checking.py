@@ -62,6 +62,7 @@ def checked(
         entry = entry_of(rule, sample, target=target, settings=allowed, told=told, searching=searching)
         if entry.report.mending is not None:
             settings = replace(settings, mend=0.0)
+            budget.limit += entry.report.mending.seconds  # the search has one of its own
         yield entry
     for why, count in rule.lost.items():
         calls = "a call" if count == 1 else f"{count} calls"

@@ -7,6 +7,7 @@ the target runs: it may have modules of the same names, or replace what it finds
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import math
 import os
@@ -261,12 +262,6 @@ class Child:
             about = {"what": rule.shown, "done": done, "total": len(rules), "location": rule.location}
             self.events.send("phase", phase="checking", budget=budget, **about)
 
-            @contextlib.contextmanager
-            def searching(about: dict[str, Any] = about, budget: float = budget) -> Iterator[None]:
-                self.events.send("phase", phase="mending", budget=self.settings.mend, **about)
-                yield
-                self.events.send("phase", phase="checking", budget=budget, **about)
-
             def heard(entry: Entry, kind: str = "partial", location: object = rule.location) -> None:
                 self.events.entry(entry, kind, location=location, at=self.at)
 
@@ -275,7 +270,9 @@ class Child:
                 report = unchecked(rule, said, self.settings, reason="budget")
                 heard(Entry(report, self.name, rule.path, rule.line, "", rule.calls, rule.qualified), "entry")
                 continue
-            settings, begin = replace(self.settings, budget=budget), Budget(budget)
+            mend = min(self.settings.mend, left)
+            settings, begin = replace(self.settings, budget=budget, mend=mend), Budget(budget)
+            searching = functools.partial(self.searching, budget, mend, **about)
             try:
                 with quiet():
                     for entry in checked(
@@ -286,6 +283,13 @@ class Child:
                 self.events.send("problem", text=str(error))
             self.events.send("spent", seconds=begin.seconds)
             self.spent += begin.seconds
+
+    @contextlib.contextmanager
+    def searching(self, budget: float, mend: float, **about: Any) -> Iterator[None]:
+        """Tell that an edit of a rule is searched, and then that its check goes on."""
+        self.events.send("phase", phase="mending", budget=mend, **about)
+        yield
+        self.events.send("phase", phase="checking", budget=budget, **about)
 
     def left(self) -> float:
         """Give what this child has left of the budget of the run."""

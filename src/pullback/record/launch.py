@@ -29,9 +29,10 @@ from pullback.report.entry import Run
 from pullback.report.printable import cleaned, printable
 
 PATIENCE = 20.0  # seconds past its limit after which a script that does not hear the stop is ended
-LATE = 1.5  # of its budget, after which a rule is left from outside: the child has not left it by itself
+# Of its budget, after which a rule is left from outside: the child has not left it by itself. A search that
+# has found an edit takes the time to prove it.
+LATE = {"checking": 1.5, "trying": 1.5, "mending": 3.0}
 PAUSE = 0.02  # seconds between two looks
-CHECKING = ("checking", "trying", "mending")
 Progress = Callable[[dict[str, Any]], None]
 Line = Iterator[None]  # children, one after another; each step is one look
 END = object()
@@ -184,9 +185,9 @@ class Part:
             late = time.monotonic() - watch.wall
             if last["phase"] == "running" and seconds is not None and late > seconds + PATIENCE:
                 why = f"did not stop after {seconds:g} s and was ended"
-            elif last["phase"] in CHECKING and watch.seconds() > LATE * last["budget"] + 1:
+            elif last["phase"] in LATE and watch.seconds() > LATE[last["phase"]] * last["budget"] + 1:
                 why = "late"
-            elif job.helps and self.finished and last["phase"] not in CHECKING:
+            elif job.helps and self.finished and last["phase"] not in LATE:
                 why = last["finished"] = "not needed any more"
             if why:
                 process.end()
@@ -216,7 +217,7 @@ class Part:
         what = str(last.get("what", text))
         shown = os.path.relpath(what) if os.path.isabs(what) else what
         problems = self.found.problems
-        if phase in CHECKING:
+        if phase in LATE:
             location, seed = last["location"], job.options.settings.seed
             if phase == "mending":
                 late = f"did not end within its budget of {last['budget']:.3g} s, and was left"
