@@ -323,6 +323,8 @@ def main(before: set[str]) -> None:
     probes()
     with open(os.path.join(folder, "job.json"), encoding="utf-8") as file:
         job = Job.loads(file.read())
+    if job.options.settings.mend:
+        import pullback.mend.search  # noqa: F401
     child = Child(job, Events(os.path.join(folder, "events")), before)
     try:
         child.work()
