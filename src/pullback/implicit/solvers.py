@@ -218,12 +218,15 @@ def _gmres(space: Space, multiply: Multiply, b: Vector, target: Tensor, iteratio
     places = xp.arange(count)
 
     def going(state: list[Tensor]) -> Tensor:
-        return (space.norm(state[n : 2 * n]) > target) & (state[-1] < iterations)
+        length = space.norm(state[n : 2 * n])
+        place = state[-1] - count * xp.floor(state[-1] / count)
+        stands = (place < 0.5) & (length > (1 - 1e-6) * state[-2])  # a whole basis took nothing off
+        return (length > target) & (state[-1] < iterations) & ~stands
 
     def step(state: list[Tensor]) -> list[Tensor]:
         x, r, p, ps, qs = (state[k * n : (k + 1) * n] for k in range(5))
-        step_number = state[-1]
-        place = step_number - count * xp.floor(step_number / count)
+        begun, number = state[-2:]
+        place = number - count * xp.floor(number / count)
         at = xp.astype(xp.astype(places, space.wide) == place, space.wide)
         fresh = xp.astype(place > 0, space.wide)  # every `count` steps the basis is begun anew
         ps, qs = space.times(fresh, ps), space.times(fresh, qs)
@@ -237,12 +240,14 @@ def _gmres(space: Space, multiply: Multiply, b: Vector, target: Tensor, iteratio
         factor = xp.where(new, 1 / _nonzero(xp, length), xp.zeros_like(length))
         p, q = space.times(factor, p), space.times(factor, q)
         before, share = space.norm(r), space.dot(q, r)
+        begun = xp.where(place < 0.5, before, begun)
         x, r = space.plus(x, share, p), space.plus(r, -share, q)
         much = (space.norm(r) < 0.9 * before) | (place > count - 1.5)
         following = [xp.where(much, u, v) for u, v in zip(r, q)]
-        return [*x, *r, *following, *space.put(ps, at, p), *space.put(qs, at, q), step_number + 1]
+        return [*x, *r, *following, *space.put(ps, at, p), *space.put(qs, at, q), begun, number + 1]
 
-    state = [*space.zeros(), *b, *b, *space.many(count), *space.many(count), xp.zeros_like(target)]
+    counts = [xp.ones_like(target) * float("inf"), xp.zeros_like(target)]
+    state = [*space.zeros(), *b, *b, *space.many(count), *space.many(count), *counts]
     return space.host.loop(going, step, state)[:n]
 
 
