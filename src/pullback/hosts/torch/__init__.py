@@ -20,7 +20,7 @@ from pullback.hosts.keras import is_weight
 from pullback.hosts.operation import Operation
 from pullback.hosts.overrides import Gradients
 from pullback.hosts.specs import Spec, summed_axes
-from pullback.hosts.torch import arrays, callback, eager, modules, private, transforms
+from pullback.hosts.torch import arrays, callback, control, eager, modules, private, transforms
 from pullback.hosts.torch.operator import operator
 from pullback.hosts.torch.run import run
 
@@ -145,6 +145,8 @@ class TorchHost(Host):
         pull = torch.func.vjp(lambda *xs: tuple(function(*xs)), *inputs)[1]
         return list(pull(tuple(cotangents)))
 
+    loop = staticmethod(control.loop)
+    require = staticmethod(control.require)
     operator = staticmethod(operator)
 
     def idle(self, tensors: Sequence[Any]) -> bool:
