@@ -119,6 +119,9 @@ class JaxHost(Host):
         _, pull = jax.vjp(lambda *xs: list(function(*xs)), *inputs)
         return [self.conjugate(c) for c in pull([self.conjugate(c) for c in cotangents])]
 
+    def readable(self, tensor: Any) -> bool:
+        return not isinstance(tensor, jax.core.Tracer)
+
     def idle(self, tensors: Sequence[Any]) -> bool:
         return self.bypassed is None and not any(isinstance(t, jax.core.Tracer) for t in tensors)
 
