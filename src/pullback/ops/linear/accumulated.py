@@ -74,6 +74,6 @@ def loss_and_slopes(
     losses = rest - (1 - smoothing) * (target - level) - smoothing * (mean - level) + z_loss * lse * lse
     g = k.scaled(e, c * (1 + 2 * z_loss * lse) / total)
     if smoothing:
-        g = g - (c * smoothing)[:, None] / z.shape[1]
+        g = g - (c * smoothing)[:, None] / g.shape[1]
     g = k.add_picked(g, labels, 0, -(1 - smoothing) * c)
     return losses, g if cap is None else g * (1 - straight * straight)

@@ -63,7 +63,8 @@ def row_sums(
     (top, total, target, *sums), _ = k.fold(k.length(w), chunk, look, carry)
     level = xp.where(xp.isfinite(top), top, zero)
     rest = xp.log(total)
-    count = (zero + 1) * k.length(w)
+    count = k.length(w)
+    count = count if isinstance(count, int) else xp.astype(count, zero.dtype)
     outputs = (level + rest, rest - (target - level), *(rest - (s / count - level) for s in sums))
 
     def grad(*cotangents: Array) -> Any:
