@@ -17,7 +17,7 @@ from typing import Any
 from pullback.define import custom_gradient
 from pullback.namespace import namespace
 from pullback.ops.linear.kernels import Array, Kernels, kernels_of
-from pullback.ops.linear.streamed import logits
+from pullback.ops.linear.streamed import capped
 
 
 @custom_gradient
@@ -35,24 +35,24 @@ def weighted_sum(
 ) -> Any:
     """Give Σ cᵢ·lossᵢ."""
     k, xp = kernels_of(x), namespace(x)
+    options: dict[str, Any] = {"cap": cap, "smoothing": smoothing, "z_loss": z_loss}
 
     def look(start: Any, size: Any, carry: Any) -> Any:
         total, dw, *db = carry
         xs, ys, cs = (k.rows(a, start, size) for a in (x, labels, coefficients))
-        z = logits(k, xs, w, bias, cap)
-        losses, g = loss_and_slopes(k, z, ys, cs, cap=cap, smoothing=smoothing, z_loss=z_loss)
+        z = k.raw_product(xs, w, bias)
+        made = k.fused(z, ys, cs, **options) or loss_and_slopes(k, capped(k.wide(z), cap), ys, cs, **options)
+        losses, g = made
         blocks = (k.into(g, w), losses)
-        db = [b + xp.sum(g, axis=0) for b in db]
-        return (total + xp.sum(cs * losses), k.added(dw, g, xs), *db), blocks
+        db = [b + xp.sum(k.wide(g), axis=0) for b in db]
+        return (total + xp.sum(cs * losses), k.added(dw, g, xs, start), *db), blocks
 
-    zeros = [xp.zeros_like(k.wide(a)) for a in (w, bias) if a is not None]
-    carry = (xp.sum(k.zeros(x)), *zeros)
+    carry = (xp.sum(k.zeros(x)), k.sums_of(w), *([] if bias is None else [xp.zeros_like(k.wide(bias))]))
     (total, *dws), (dx, losses) = k.fold(k.length(x), chunk, look, carry, (x, coefficients))
-    parts = dict(zip(("w", "bias"), dws))
+    parts = {"x": dx, "coefficients": losses, **dict(zip(("w", "bias"), dws))}
 
     def grad(dy: Array) -> Any:
-        made = {name: dy * part for name, part in parts.items()}
-        return {"x": dy * k.wide(dx), "coefficients": dy * losses, **made}
+        return {name: k.times(dy, part) for name, part in parts.items()}
 
     return total, grad
 

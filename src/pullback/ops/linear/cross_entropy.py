@@ -27,7 +27,7 @@ from pullback.ops.linear.arguments import (
     require_option,
     require_tokens,
 )
-from pullback.ops.linear.chunks import chunk_of
+from pullback.ops.linear.chunks import classes_of, tokens_of
 from pullback.ops.linear.kernels import Array
 from pullback.ops.linear.streamed import row_sums
 from pullback.options import require_word
@@ -97,15 +97,18 @@ def linear_cross_entropy(
     zero = k.zeros(x)
     c = xp.where(counted, zero + 1 if weights is None else k.wide(call.tokens(weights, 0)), zero)
     c = xp.where(outside, zero + np.nan, c)
+    if reduction == "mean":
+        weight = xp.sum(c)
+        c = xp.where(weight == 0, zero, c / xp.where(weight == 0, weight + 1, weight))
     count, classes = call.shape(x)[0], call.shape(w)[0]
     moving = [t for t in (x, w, bias, weights) if t is not None]
     if reduction != "none" and k.ADDS_IN_PLACE and host.recording(moving):
-        size = chunk_of(NAME, chunk, classes, count, near=k.is_near(x))
+        size = tokens_of(NAME, chunk, classes, count, near=k.is_near(x))
         total = weighted_sum(
             x, w, bias, flat, c, cap=soft_cap, smoothing=label_smoothing, z_loss=z_loss, chunk=size
         )
     else:
-        size = chunk_of(NAME, chunk, count, classes, near=k.is_near(x))
+        size = classes_of(NAME, chunk, count, classes, near=k.is_near(x))
         lse, surprise, *spread = row_sums(
             x, w, bias, flat, cap=soft_cap, spread=label_smoothing > 0, chunk=size
         )
@@ -116,10 +119,7 @@ def linear_cross_entropy(
         if reduction == "none":
             return xp.reshape(losses, labels.shape)
         total = xp.sum(losses)
-    if reduction == "sum":
-        return total
-    weight = xp.sum(c)
-    return xp.where(weight == 0, total * 0, total / xp.where(weight == 0, weight + 1, weight))
+    return total
 
 
 vars(linear_cross_entropy)["autograph_info__"] = {}  # AutoGraph has nothing to convert in it

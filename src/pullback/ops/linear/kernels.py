@@ -51,8 +51,20 @@ class Kernels(Protocol):
     def across(self, g: Array, x: Array) -> Array:
         """Give gᵀ·x in the wide dtype."""
 
-    def added(self, dw: Array, g: Array, x: Array) -> Array:
-        """Give dw + gᵀ·x; dw is used up."""
+    def sums_of(self, w: Array) -> Array:
+        """Give zeros like w, in the dtype that its gradient is summed up in."""
+
+    def added(self, dw: Array, g: Array, x: Array, start: Any) -> Array:
+        """Give dw + gᵀ·x; dw is used up, and zero if x begins at row 0."""
+
+    def times(self, dy: Array, part: Array) -> Array:
+        """Give the product with a scalar: the part itself, where the scalar is known to be 1."""
+
+    def fused(self, z: Array, labels: Array, c: Array, **options: Any) -> tuple[Array, Array] | None:
+        """Give losses and slopes of logits by one kernel; None where there is none, and nothing is done."""
+
+    def raw_product(self, a: Array, b: Array, bias: Array | None) -> Array:
+        """Give a·bᵀ + bias as the host is fastest at."""
 
     def exp_of(self, z: Array, level: Array) -> Array:
         """Give exp(z − level), a level a row; z is used up."""

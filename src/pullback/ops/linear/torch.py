@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from pullback import hosts
 from pullback.ops.linear.kernels import Carry, Folded, Step
 
 ADDS_IN_PLACE = True
@@ -47,7 +48,7 @@ def length(a: Any) -> int:
 
 def _operands(a: Any, b: Any) -> tuple[Any, Any]:
     """Widen what a product is of, unless a GPU is fast at a dtype that no logit is too large for."""
-    return (a.to(b.dtype), b) if b.is_cuda and b.dtype is torch.bfloat16 else (wide(a), wide(b))
+    return (a.to(b.dtype), b) if _is_fast(b) else (wide(a), wide(b))
 
 
 def product(a: Any, b: Any) -> Any:
@@ -70,10 +71,42 @@ def _free(*tensors: Any) -> bool:
     return not any(tensor.requires_grad for tensor in tensors)
 
 
-def added(dw: Any, g: Any, x: Any) -> Any:
+def _is_fast(a: Any) -> bool:
+    """Tell whether a GPU is fast at a dtype that no logit is too large for."""
+    return bool(a.is_cuda and a.dtype is torch.bfloat16)
+
+
+def raw_product(a: Any, b: Any, bias: Any | None) -> Any:
+    a, b = _operands(a, b)
+    return a @ b.T if bias is None else torch.addmm(bias.to(a.dtype), a, b.T)
+
+
+def sums_of(w: Any) -> Any:
+    return torch.zeros_like(w if _is_fast(w) else wide(w))
+
+
+def added(dw: Any, g: Any, x: Any, start: Any) -> Any:
     if dw.dtype == g.dtype == x.dtype and _free(dw, g, x):
-        return dw.addmm_(g.T, x)
+        return dw.addmm_(g.T, x, beta=0 if start == 0 else 1)
     return dw + across(g, x)
+
+
+def times(dy: Any, part: Any) -> Any:
+    if _free(dy, part) and hosts.of(dy).idle([dy]) and dy == 1:  # a loss that nobody scales
+        return part
+    return dy * (part if _is_fast(part) else wide(part))
+
+
+def fused(z: Any, labels: Any, c: Any, **options: Any) -> tuple[Any, Any] | None:
+    if not z.is_cuda or z.dtype is torch.float64 or not _free(z, c) or not hosts.of(z).idle([z, c]):
+        return None
+    try:
+        from pullback.ops.linear import triton
+    except ModuleNotFoundError as error:  # PyTorch is there without it
+        if error.name != "triton":
+            raise
+        return None
+    return triton.loss_and_slopes(z, labels, c, **options)
 
 
 def exp_of(z: Any, level: Any) -> Any:
