@@ -76,6 +76,10 @@ class Facts(ABC):
 
     # Answers that are true as they stand; a host that can tell more, quickly, spares a call the long way.
 
+    def readable(self, tensor: Tensor) -> bool:
+        """Tell whether the values of a tensor are there to be read, without waiting for another device."""
+        return False
+
     def ready(self, values: Sequence[Any]) -> bool:
         """Tell quickly whether all of these are floating tensors, which need no conversion."""
         return False
@@ -110,6 +114,10 @@ class Executing(ABC):
 
     def idle(self, tensors: Sequence[Tensor]) -> bool:
         """Tell quickly whether values are all that is wanted: nobody differentiates, traces or listens."""
+        return False
+
+    def recording(self, tensors: Sequence[Tensor]) -> bool:
+        """Tell whether somebody records what is done with these, in eager mode, to differentiate it."""
         return False
 
 

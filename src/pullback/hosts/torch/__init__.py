@@ -149,6 +149,16 @@ class TorchHost(Host):
     require = staticmethod(control.require)
     operator = staticmethod(operator)
 
+    def readable(self, tensor: Any) -> bool:
+        return tensor.device.type == "cpu" and self.idle([tensor.detach()])
+
+    def recording(self, tensors: Sequence[Any]) -> bool:
+        return (
+            torch.is_grad_enabled()
+            and any(tensor.requires_grad for tensor in tensors)
+            and self.idle([tensor.detach() for tensor in tensors])
+        )
+
     def idle(self, tensors: Sequence[Any]) -> bool:
         return self.bypassed is None and not torch.compiler.is_compiling() and callback.is_plain(tensors)
 
