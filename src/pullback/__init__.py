@@ -26,7 +26,7 @@ from pullback.replace.with_gradient import with_gradient
 from pullback.rule import Intent, Rule
 
 if _CHECKING_TYPES:
-    from pullback import ops, testing
+    from pullback import implicit, ops, testing
     from pullback.checker.check import check
     from pullback.graphs.trace import graph
     from pullback.graphs.why import why
@@ -55,6 +55,7 @@ __all__ = [
     "forbid_gradient",
     "graph",
     "heaviside",
+    "implicit",
     "loss",
     "map_gradient",
     "namespace",
@@ -83,6 +84,7 @@ _LATER = {
     "checkpoint_scan": "pullback.recompute.scan",
     "external": "pullback.wrapping.wrap",
     "graph": "pullback.graphs.trace",
+    "implicit": "pullback.implicit",
     "load_ipython_extension": "pullback.notebook",  # what %load_ext asks for
     "ops": "pullback.ops",
     "testing": "pullback.testing",

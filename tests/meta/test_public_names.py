@@ -28,6 +28,7 @@ PUBLIC = [
     "forbid_gradient",
     "graph",
     "heaviside",
+    "implicit",
     "loss",
     "map_gradient",
     "namespace",
