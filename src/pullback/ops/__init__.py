@@ -3,11 +3,13 @@
 They are written with `pb.namespace`: each runs on TensorFlow, JAX and PyTorch, and on NumPy for values.
 """
 
+from pullback.ops.attention.call import attention
 from pullback.ops.linear.cross_entropy import linear_cross_entropy
 from pullback.ops.sigmoid import sigmoid
 from pullback.ops.softplus import softplus
 
 __all__ = [
+    "attention",
     "linear_cross_entropy",
     "sigmoid",
     "softplus",
