@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from importlib import import_module
 from typing import Any
 
 from pullback import hosts
@@ -11,6 +12,8 @@ from pullback.namespace import namespace
 from pullback.ops.attention.chunked import chunked
 from pullback.ops.linear import chunks
 from pullback.ops.linear.kernels import kernels_of
+
+_FUSED = ("torch",)  # the frameworks with a kernel that holds no scores
 
 
 def attention(
@@ -136,8 +139,5 @@ def _laid(xp: Any, a: Any, name: str, shape: tuple[Any, ...], groups: int) -> An
 def _fused(q: Any) -> Any:
     """Give the kernel that a framework has itself, if there is one that is faster."""
     role = hosts.role(type(q))
-    if isinstance(role, hosts.Role) or hosts.framework_of(role) != "torch":
-        return None
-    from pullback.ops.attention import torch
-
-    return torch.fused
+    framework = "" if isinstance(role, hosts.Role) else hosts.framework_of(role)
+    return import_module(f"{__package__}.{framework}").fused if framework in _FUSED else None
