@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import contextlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from pullback.errors import HostError
 from pullback.hosts.foreign import Foreign
+from pullback.hosts.fused import Fused
 from pullback.hosts.operation import Function, Operation, Tensor
 from pullback.hosts.overrides import Gradients
 from pullback.hosts.specs import Spec
@@ -124,6 +125,8 @@ class Arrays(Protocol):
     @property
     def clip(self) -> Function: ...
     @property
+    def erfc(self) -> Function: ...
+    @property
     def floor(self) -> Function: ...
     @property
     def isfinite(self) -> Function: ...
@@ -131,6 +134,8 @@ class Arrays(Protocol):
     def maximum(self) -> Function: ...
     @property
     def round(self) -> Function: ...
+    @property
+    def sigmoid(self) -> Function: ...
     @property
     def sign(self) -> Function: ...
     @property
@@ -184,6 +189,11 @@ class Host(Facts, Executing):
     def arrays(self) -> Arrays:
         """The array functions of the framework."""
         raise self.refused("arrays")
+
+    @property
+    def fused(self) -> Mapping[str, Fused]:
+        """The operations of the framework's own that ready rules run, by the names of the rules."""
+        return {}
 
     def unbroadcast(self, cotangent: Tensor, like: Tensor) -> Tensor:
         """Sum a cotangent over the axes that broadcasting added."""

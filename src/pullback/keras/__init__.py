@@ -1,6 +1,6 @@
-"""What Keras must know to load a `.keras` file: the layer of a rule, losses, overridden models, replacements.
+"""What Keras must know to load a `.keras` file: the layer of a rule, losses, overridden models, and our own rules.
 
-A replacement is found by its rule.
+A replacement or a ready rule is found by its rule.
 """
 
 import sys
@@ -16,7 +16,7 @@ from pullback.watching.watch import watch
 __all__ = ["OverriddenModel", "RuleLayer", "RuleLoss"]
 
 for _name, _module in list(sys.modules.items()):
-    if _name.startswith("pullback.replace."):
+    if _name.startswith(("pullback.replace.", "pullback.ops.")):
         for _function in list(vars(_module).values()):
             if isinstance(getattr(_function, "rule", None), Rule):
                 keras.saving.register_keras_serializable(package="pullback")(_function)

@@ -20,7 +20,7 @@ from pullback.hosts.keras import is_weight
 from pullback.hosts.operation import Operation
 from pullback.hosts.overrides import Gradients
 from pullback.hosts.specs import Spec, summed_axes
-from pullback.hosts.torch import arrays, callback, eager, modules, private, transforms
+from pullback.hosts.torch import arrays, callback, eager, fused, modules, private, transforms
 from pullback.hosts.torch.operator import operator
 from pullback.hosts.torch.run import run
 
@@ -34,6 +34,7 @@ class TorchHost(Host):
 
     name = "PyTorch"
     arrays: Any = arrays
+    fused: Any = fused.FUSED
 
     def owns(self, kind: type) -> bool:
         return issubclass(kind, torch.Tensor) or (is_weight(kind) and hasattr(kind, "__torch_function__"))
