@@ -1,4 +1,4 @@
-"""What Keras must know to load a `.keras` file: the layer of a rule, losses, overridden models, and our own rules.
+"""What Keras must know to load a `.keras` file: the layer of a rule, losses, overridden models, our rules.
 
 A replacement or a ready rule is found by its rule.
 """

@@ -1,7 +1,7 @@
 """batch_norm: in training, (x − μ)·r·scale + offset with μ and r = 1/√(σ² + ε) of each channel of the batch.
 
-    with u = dy·scale and x̂ = (x − μ)·r, means over all axes but that of the channels, of n values each:
-    dx = r·(u − mean u − x̂·mean(u·x̂)) + dμ/n + 2·dσ²·(x − μ)/n
+    with u = dy·scale, c = x − μ and x̂ = c·r, means over all axes but that of the channels, of n values each:
+    dx = r·(u − mean u − c·mean(u·c)/(σ² + ε)) + (dμ + 2·dσ²·c)/n
     dscale = Σ dy·x̂,   doffset = Σ dy
 
 It gives y, μ and σ², for the averages that a layer moves. μ and r are computed again in the pullback, so the
@@ -25,7 +25,7 @@ from pullback.errors import OptionError
 from pullback.example import example
 from pullback.hosts.operation import Function
 from pullback.namespace import namespace
-from pullback.ops.layer_norm import affine, pulled_parts, standardized
+from pullback.ops.layer_norm import across, affine, pulled_parts, standardized
 from pullback.ops.reduced import narrow, wide
 from pullback.options import require_axis, require_number
 from pullback.typed import T
@@ -59,8 +59,8 @@ def batch_norm(
     """
     require_number(_NAME, "eps", eps, least=0, fix="eps=1e-5")
     axes = _others(x, axis)
-    xhat, _, mean, variance = standardized(wide(_NAME, x), axes, eps)
-    y = affine(_NAME, xhat, _spread(scale, x, axis), _spread(offset, x, axis))
+    centred, r, mean, variance = standardized(wide(_NAME, x), axes, eps)
+    y = affine(_NAME, centred * r, _spread(scale, x, axis), _spread(offset, x, axis))
 
     def grad(dy: Any, dmean: Any, dvariance: Any) -> Any:
         return _pulled(dy, dmean, dvariance, x, scale, offset, axis, eps)
@@ -98,11 +98,10 @@ def _pulled(
     xp, axes = namespace(x), _others(x, axis)
     work, dy = wide(_NAME, x), wide(_NAME, dy)
     dmean, dvariance = (_spread(wide(_NAME, part), x, axis) for part in (dmean, dvariance))
-    xhat, r, mean, _ = standardized(work, axes, eps)
+    centred, r, _, variance = standardized(work, axes, eps)
     u = dy if scale is None else dy * wide(_NAME, _spread(scale, x, axis))
-    # a mean of n values spreads dμ evenly; the n of an unknown batch is in the mean of ones
+    # n, also of a batch whose length is not known yet
     count = xp.sum(xp.ones_like(work), axis=axes, keepdims=True)
-    dx = (u - xp.mean(u, axis=axes, keepdims=True) - xhat * xp.mean(u * xhat, axis=axes, keepdims=True)) * r
-    dx = dx + (dmean + 2 * dvariance * (work - mean)) / count
-    found = pulled_parts(dy, xhat, _spread(scale, x, axis), _spread(offset, x, axis))
+    dx = across(u, centred, variance + eps, axes) * r + (dmean + 2 * dvariance * centred) / count
+    found = pulled_parts(dy, centred * r, _spread(scale, x, axis), _spread(offset, x, axis))
     return (dx, *(xp.reshape(part, (-1,)) for part in found))

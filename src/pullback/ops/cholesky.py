@@ -58,6 +58,13 @@ def _pulled(dy: Any, lower: Any) -> Any:
     return symmetric(product(transposed(inverse), middle, inverse))
 
 
+@cholesky.pushforward
+def _pushed(da: Any, a: Any) -> Any:
+    lower = _factor(a)
+    inverse = namespace(lower).linalg.inv(lower)
+    return product(lower, _halved(product(inverse, symmetric(wide("cholesky", da)), transposed(inverse))))
+
+
 def _halved(x: Any) -> Any:
     xp = namespace(x)
     return (xp.tril(x) + xp.tril(x, k=-1)) / 2  # Φ

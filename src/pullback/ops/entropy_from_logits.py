@@ -20,6 +20,7 @@ from pullback.hosts.operation import Function
 from pullback.namespace import namespace
 from pullback.ops.log_softmax import log_probabilities
 from pullback.ops.reduced import Axis, axes_of, dropped, narrow, spread, wide
+from pullback.ops.softmax import probabilities
 from pullback.typed import T
 
 
@@ -56,7 +57,7 @@ def _parts(x: Any, axes: tuple[int, ...]) -> tuple[Any, Any, Any]:
     log = log_probabilities(x, axes)
     none = log == -xp.inf
     log = xp.where(none, xp.zeros_like(log), log)
-    p = xp.where(none, xp.zeros_like(log), xp.exp(log))
+    p = probabilities(x, axes)
     return xp.sum(0 - p * log, axis=axes, keepdims=True), p, log
 
 

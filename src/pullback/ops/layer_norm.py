@@ -1,6 +1,6 @@
 """layer_norm: (x − μ)·r·scale + offset with r = 1/√(σ² + ε), kept as its inputs alone.
 
-    with u = dy·scale and x̂ = (x − μ)·r:   dx = r·(u − mean u − x̂·mean(u·x̂))
+    with u = dy·scale and c = x − μ:   dx = r·(u − mean u − c·mean(u·c)/(σ² + ε)),   x̂ = c·r
     dscale = Σ dy·x̂,   doffset = Σ dy,   both over the other axes
 
 μ and r are computed again in the pullback: the frameworks' own keep them, and TensorFlow every step of the
@@ -31,13 +31,20 @@ _X = np.array([[0.7, -1.3, 2.1], [0.4, 0.9, -2.6]])
 
 
 def standardized(x: Any, axes: tuple[int, ...], eps: float) -> tuple[Any, Any, Any, Any]:
-    """Give x̂, r, the mean and the variance along axes."""
+    """Give x − μ, r, μ and σ² along axes."""
     xp = namespace(x)
     mean = xp.mean(x, axis=axes, keepdims=True)
     centred = x - mean
     variance = xp.mean(centred * centred, axis=axes, keepdims=True)
     r = 1 / xp.sqrt(variance + eps)
-    return centred * r, r, mean, variance
+    return centred, r, mean, variance
+
+
+def across(u: Any, centred: Any, square: Any, axes: tuple[int, ...]) -> Any:
+    """Give u without its mean and without what of it lies along x − μ."""
+    xp = namespace(u)
+    along = xp.mean(u * centred, axis=axes, keepdims=True) / square
+    return u - xp.mean(u, axis=axes, keepdims=True) - centred * along
 
 
 def affine(verb: str, x: Any, scale: Any, offset: Any) -> Any:
@@ -75,7 +82,8 @@ def layer_norm(
     Do not use it where the mean need not go: `rms_norm` is cheaper.
     """
     require_number("layer_norm", "eps", eps, least=0, fix="eps=1e-5")
-    y = standardized(wide("layer_norm", x), axes_of("layer_norm", x, axis), eps)[0]
+    centred, r, _, _ = standardized(wide("layer_norm", x), axes_of("layer_norm", x, axis), eps)
+    y = centred * r
 
     def grad(dy: Any) -> Any:
         return _pulled(dy, x, scale, offset, axis, eps)
@@ -84,9 +92,8 @@ def layer_norm(
 
 
 def _pulled(dy: Any, x: Any, scale: Any, offset: Any, axis: Axis, eps: float) -> Any:
-    xp, axes, dy = namespace(x), axes_of("layer_norm", x, axis), wide("layer_norm", dy)
-    xhat, r, _, _ = standardized(wide("layer_norm", x), axes, eps)
+    axes, dy = axes_of("layer_norm", x, axis), wide("layer_norm", dy)
+    centred, r, _, variance = standardized(wide("layer_norm", x), axes, eps)
     u = dy if scale is None else dy * wide("layer_norm", scale)
-    along = xp.mean(u * xhat, axis=axes, keepdims=True)
-    dx = (u - xp.mean(u, axis=axes, keepdims=True) - xhat * along) * r
-    return (dx, *pulled_parts(dy, xhat, scale, offset))
+    dx = across(u, centred, variance + eps, axes) * r
+    return (dx, *pulled_parts(dy, centred * r, scale, offset))

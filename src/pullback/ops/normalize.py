@@ -1,6 +1,7 @@
 """normalize: u = x / ‖x‖, and 0 where x is 0.
 
-    with m = max |x|, r = x / m and n = √Σ r²:   u = r / n,   ‖x‖ = m·n, without an overflow
+    with r = x / m, m a power of two near max |x| where that is large or small, and n = √Σ r²:
+    u = r / n,   ‖x‖ = m·n, without an overflow, and without a rounding by m
     dx = (du − u · Σ u·du) / ‖x‖
 
 Domain: every x. Edges: x = 0 has no direction: value and slope are 0 there (the true slope is infinite);
@@ -24,15 +25,18 @@ from pullback.typed import T
 
 
 def direction(x: Any, axes: tuple[int, ...]) -> tuple[Any, Any, Any]:
-    """Give x / ‖x‖, n and m: the largest size, or 1 where there is none to divide by."""
+    """Give x / ‖x‖, n, and 1 / m."""
     xp = namespace(x)
     top = largest(xp.abs(x), axes)
-    m = xp.where((top == 0) | xp.isinf(top), xp.ones_like(top), top)
+    # squares of what is between these two, and sums of them, stay within the range of normal numbers
+    small, large, step = (-400, 400, 700) if float(xp.finfo(x.dtype).max) > 1e300 else (-40, 50, 90)
+    up, down = xp.full_like(top, 2.0**step), xp.full_like(top, 2.0**-step)
+    scale = xp.where(top < 2.0**small, up, xp.where(top > 2.0**large, down, xp.ones_like(top)))
     unit = hosts.of(x).arrays.clip(x, -1.0, 1.0)  # of ±∞; NaN stays
-    r = xp.where(xp.isinf(top), xp.where(xp.isfinite(x), xp.zeros_like(x), unit), x / m)
+    r = xp.where(xp.isinf(top), xp.where(xp.isfinite(x), xp.zeros_like(x), unit), x * scale)
     squares = xp.sum(r * r, axis=axes, keepdims=True)
     n = xp.sqrt(xp.where(squares == 0, xp.ones_like(squares), squares))
-    return xp.where(top == 0, xp.zeros_like(x), r / n), n, m
+    return xp.where(top == 0, xp.zeros_like(x), r / n), n, scale
 
 
 @custom_gradient
@@ -63,7 +67,7 @@ def normalize(x: T, *, axis: Axis = -1) -> tuple[T, Function]:
 def _pulled(dy: Any, x: Any, axis: Axis) -> Any:
     xp = namespace(x)
     x, dy, axes = wide("normalize", x), wide("normalize", dy), axes_of("normalize", x, axis)
-    u, n, m = direction(x, axes)
-    across = (dy - u * xp.sum(u * dy, axis=axes, keepdims=True)) / n / m
+    u, n, scale = direction(x, axes)
+    across = (dy - u * xp.sum(u * dy, axis=axes, keepdims=True)) / n * scale
     top = largest(xp.abs(x), axes)
     return xp.where((top == 0) | xp.isinf(top), xp.zeros_like(x), across)

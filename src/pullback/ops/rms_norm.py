@@ -1,6 +1,6 @@
 """rms_norm: x·r·scale with r = 1/√(mean x² + ε), kept as its inputs alone.
 
-    with u = dy·scale:   dx = r·(u − x·r²·mean(u·x)),   dscale = Σ dy·x·r over the other axes
+    with u = dy·scale:   dx = r·(u − x·mean(u·x)/(mean x² + ε)),   dscale = Σ dy·x·r over the other axes
 
 r is computed again in the pullback: the frameworks' own keep it, and TensorFlow every step of the way to it.
 There is nothing faster that keeps as little: PyTorch's kernel keeps r, one number per row.
@@ -48,7 +48,7 @@ def rms_norm(x: T, scale: Any = None, *, axis: Axis = -1, eps: float = 1e-6) -> 
     """
     require_number("rms_norm", "eps", eps, least=0, fix="eps=1e-6")
     work = wide("rms_norm", x)
-    y = work * _rate(work, axes_of("rms_norm", x, axis), eps)
+    y = work * (1 / namespace(x).sqrt(_square(work, axes_of("rms_norm", x, axis), eps)))
 
     def grad(dy: Any) -> Any:
         return _pulled(dy, x, scale, axis, eps)
@@ -56,15 +56,15 @@ def rms_norm(x: T, scale: Any = None, *, axis: Axis = -1, eps: float = 1e-6) -> 
     return narrow(y if scale is None else y * wide("rms_norm", scale), x), grad
 
 
-def _rate(x: Any, axes: tuple[int, ...], eps: float) -> Any:
-    xp = namespace(x)
-    return 1 / xp.sqrt(xp.mean(x * x, axis=axes, keepdims=True) + eps)
+def _square(x: Any, axes: tuple[int, ...], eps: float) -> Any:
+    return namespace(x).mean(x * x, axis=axes, keepdims=True) + eps
 
 
 def _pulled(dy: Any, x: Any, scale: Any, axis: Axis, eps: float) -> Any:
     xp, axes = namespace(x), axes_of("rms_norm", x, axis)
     work, dy = wide("rms_norm", x), wide("rms_norm", dy)
-    r = _rate(work, axes, eps)
+    square = _square(work, axes, eps)
+    r = 1 / xp.sqrt(square)
     u = dy if scale is None else dy * wide("rms_norm", scale)
-    dx = (u - work * (xp.mean(u * work, axis=axes, keepdims=True) * (r * r))) * r
+    dx = (u - work * (xp.mean(u * work, axis=axes, keepdims=True) / square)) * r
     return dx if scale is None else (dx, unbroadcast(dy * (work * r), like=scale))

@@ -1,6 +1,6 @@
 """safe_norm: ‖x‖ = √Σ x², with slope 0 at x = 0, and without an overflow.
 
-    with m = max |x|:   ‖x‖ = m · √Σ (x/m)²
+    ‖x‖ = m · √Σ (x/m)², m a power of two near max |x| where that is large or small
     dx = dy · x / ‖x‖
 
 Domain: every x. Edges: at x = 0 the norm has a kink: of its slopes, which are all vectors of length up to
@@ -43,9 +43,9 @@ def safe_norm(x: T, *, axis: Axis = None, keepdims: bool = False) -> tuple[T, Fu
     """
     xp = namespace(x)
     work, axes = wide("safe_norm", x), axes_of("safe_norm", x, axis)
-    _, n, m = direction(work, axes)
+    _, n, scale = direction(work, axes)
     top = largest(xp.abs(work), axes)
-    y = xp.where((top == 0) | xp.isinf(top), top + 0 * n, m * n)  # NaN beside ∞ stays NaN
+    y = xp.where((top == 0) | xp.isinf(top), top + 0 * n, n / scale)  # NaN beside ∞ stays NaN
 
     def grad(dy: Any) -> Any:
         return _pulled(dy, x, axis, keepdims)

@@ -1,9 +1,10 @@
 """softmax: pᵢ = e^xᵢ / Σⱼ e^xⱼ, kept as its input alone.
 
-    with m = max x:   pᵢ = e^(xᵢ−m) / Σⱼ e^(xⱼ−m)
+    with m = max x and z + δ = x − m:   eᵢ = e^zᵢ·(1 + δᵢ),   pᵢ = eᵢ / Σⱼ eⱼ
     dxᵢ = pᵢ · (dpᵢ − Σⱼ pⱼ·dpⱼ)
 
-p is computed again in the pullback, so nothing but x is kept.
+δ is what x − m loses by rounding (Knuth's two-sum): without it a p of e^−700 is wrong by 700 roundoffs. p is
+computed again in the pullback, so nothing but x is kept.
 
 Domain: every x. Edges: −∞ has p = 0 and slope 0; a row of nothing but −∞ is all zeros, value and slope; where
 ∞ stands, those places share the one evenly; an axis of length 0 gives nothing; NaN makes its row NaN.
@@ -18,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback import hosts
 from pullback.define import custom_gradient
 from pullback.example import example
 from pullback.hosts.operation import Function
@@ -35,10 +37,22 @@ def shifted(x: Any, axes: tuple[int, ...]) -> tuple[Any, Any]:
     return xp.where(top == xp.inf, beside, x - finite), top  # the largest is cut off: z moves as x does
 
 
+def _lost(x: Any, top: Any) -> Any:
+    """Give what x − top loses by rounding; 0 where one of them is infinite."""
+    xp = namespace(x)
+    top = xp.where(xp.isinf(top), xp.zeros_like(top), top)
+    x = xp.where(xp.isinf(x), top + xp.zeros_like(x), x)
+    less = x - top
+    back = less - x
+    return hosts.of(x).arrays.stop((x - (less - back)) - (top + back))
+
+
 def probabilities(x: Any, axes: tuple[int, ...]) -> Any:
     """Give the softmax in operations that are right at every order; 0 where there is nothing but −∞."""
     xp = namespace(x)
-    e = xp.exp(shifted(x, axes)[0])
+    z, top = shifted(x, axes)
+    e = xp.exp(z)
+    e = e + e * _lost(x, top)
     total = xp.sum(e, axis=axes, keepdims=True)
     return e / xp.where(total == 0, xp.ones_like(total), total)
 

@@ -59,7 +59,12 @@ def _is_vector(b: Any) -> bool:
 
 
 def _solved(a: Any, b: Any) -> Any:
-    return namespace(a, b).linalg.solve(a, b)
+    """Solve for a vector or matrices, whose batches are made the same: not every framework does it."""
+    if _is_vector(b):
+        return _solved(a, b[:, None])[..., 0]
+    xp = namespace(a, b)
+    b = b + xp.zeros_like(a[..., :, :1])
+    return xp.linalg.solve(a + xp.zeros_like(b[..., :, :1]), b)
 
 
 def _pulled(dx: Any, x: Any, a: Any, b: Any) -> tuple[Any, Any]:

@@ -1,9 +1,9 @@
 """A rule in the place of an operation: the gradient that it gives there.
 
 The operation keeps its values, and gets the rule's pullback at its inputs. So the rule must be a function of
-the same tensors, and be called with the options of the operation: an axis that nobody knows of would be a wrong
-gradient without a word. A host that tells of options gives them in the framework's words; one that does not,
-gives None, and then a rule that has options is refused.
+the same tensors, with the options of the operation: an axis that nobody knows of would be a wrong
+gradient without a word. A host that tells of options gives them in the framework's words; one that does
+not, gives None, and then a rule that has options is refused.
 """
 
 from __future__ import annotations
@@ -56,7 +56,8 @@ def _translated(options: Mapping[str, Any], known: list[str]) -> dict[str, Any]:
     """Give options in the words of the array API; those given by position are named by the rule, in order."""
     found: dict[str, Any] = {}
     unnamed = [value for name, value in options.items() if name.isdigit()]
-    found.update(zip([*known, *map(str, range(len(unnamed)))], unnamed))
+    for i, value in enumerate(unnamed):
+        found[known[i] if i < len(known) else f"option {i + 1} by position"] = value
     for name, value in options.items():
         if not name.isdigit() and name not in _SILENT and value is not None:
             found[_WORDS.get(name, name)] = tuple(value) if isinstance(value, list) else value

@@ -129,13 +129,8 @@ def qr(x: Any, /, *, mode: str = "reduced") -> QRResult:
 
 @both
 def solve(x1: Any, x2: Any) -> Any:
-    """Solve x1 · x = x2 for a vector or matrices, whose batches broadcast."""
-    if x2.shape.rank == 1:
-        return solve(x1, x2[:, None])[..., 0]
-    if x1.shape[:-2] != x2.shape[:-2]:
-        batch = tf.broadcast_dynamic_shape(tf.shape(x1)[:-2], tf.shape(x2)[:-2])
-        x1, x2 = (tf.broadcast_to(x, tf.concat([batch, tf.shape(x)[-2:]], 0)) for x in (x1, x2))
-    return tf.linalg.solve(x1, x2)
+    """Solve x1 · x = x2 for a vector or a matrix."""
+    return tf.linalg.solve(x1, x2[:, None])[..., 0] if x2.shape.rank == 1 else tf.linalg.solve(x1, x2)
 
 
 def svd(x: Any, /, *, full_matrices: bool = True) -> SVDResult:
