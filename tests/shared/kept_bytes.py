@@ -18,7 +18,8 @@ def of_tensorflow(f, *inputs):
     before = set(alive())
     with tf.GradientTape() as tape:
         tape.watch(inputs)
-        f(*inputs)
+        output = f(*inputs)  # dropped while the tape records, it would take its trace along
+    del output
     kept = [tensor for i, tensor in alive().items() if i not in before]
     del tape
     return sum(tensor.shape.num_elements() * tensor.dtype.size for tensor in kept)

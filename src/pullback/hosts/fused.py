@@ -1,6 +1,6 @@
 """Operations that a framework has in one piece: what a ready rule runs there instead of its formula.
 
-Such an operation computes what the formula does, keeps no more, and is faster. Its pullback may decline:
+Such an operation computes what the formula does, keeps no more, and is faster. It may decline:
 where somebody records it, the formula is differentiated, which is right at every order and in both modes.
 """
 
@@ -14,4 +14,4 @@ class Fused(NamedTuple):
     """An operation, of tensors and options, and its pullback, which takes the cotangent before them."""
 
     value: Callable[..., Any]
-    pull: Callable[..., Any]  # None where the formula must do it
+    pull: Callable[..., Any]  # both give None where the formula must do it

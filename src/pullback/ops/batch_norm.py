@@ -1,7 +1,7 @@
 """batch_norm: in training, (x − μ)·r·scale + offset with μ and r = 1/√(σ² + ε) of each channel of the batch.
 
     with u = dy·scale, c = x − μ and x̂ = c·r, means over all axes but that of the channels, of n values each:
-    dx = r·(u − mean u − c·mean(u·c)/(σ² + ε)) + (dμ + 2·dσ²·c)/n
+    dx = r·(u − mean u − c·mean(u·c)/(σ² + ε)) + (dμ + 2·dσ²·c)/n,   in one product of c and one of dy
     dscale = Σ dy·x̂,   doffset = Σ dy
 
 It gives y, μ and σ², for the averages that a layer moves. μ and r are computed again in the pullback, so the
@@ -15,6 +15,7 @@ it over n − 1. After S. Ioffe and C. Szegedy, Batch normalization, 2015 (arXiv
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -25,8 +26,8 @@ from pullback.errors import OptionError
 from pullback.example import example
 from pullback.hosts.operation import Function
 from pullback.namespace import namespace
-from pullback.ops.layer_norm import across, affine, pulled_parts, standardized
-from pullback.ops.reduced import narrow, wide
+from pullback.ops.layer_norm import affine, standardized
+from pullback.ops.reduced import dropped, narrow, wide
 from pullback.options import require_axis, require_number
 from pullback.typed import T
 
@@ -58,16 +59,29 @@ def batch_norm(
     Do not use it for inference: there the averages are constants, and the layer a product and a sum.
     """
     require_number(_NAME, "eps", eps, least=0, fix="eps=1e-5")
-    axes = _others(x, axis)
-    centred, r, mean, variance = standardized(wide(_NAME, x), axes, eps)
-    y = affine(_NAME, centred * r, _spread(scale, x, axis), _spread(offset, x, axis))
 
     def grad(dy: Any, dmean: Any, dvariance: Any) -> Any:
         return _pulled(dy, dmean, dvariance, x, scale, offset, axis, eps)
 
-    xp = namespace(x)
-    flat = (xp.squeeze(mean, axis=axes), xp.squeeze(variance, axis=axes)) if axes else (mean, variance)
-    return (narrow(y, x), narrow(flat[0], x), narrow(flat[1], x)), grad
+    return _values(x, scale, offset, axis, eps), grad
+
+
+def _values(x: Any, scale: Any, offset: Any, axis: int, eps: float) -> tuple[Any, Any, Any]:
+    axes = _others(x, axis)
+    fused = _fused(x, scale, offset, axes)
+    found = None if fused is None else fused.value(x, scale, offset, eps)
+    if found is not None:
+        return found  # type: ignore[no-any-return]
+    centred, r, mean, variance = standardized(wide(_NAME, x), axes, eps)
+    y = affine(_NAME, centred * r, _spread(scale, x, axis), _spread(offset, x, axis))
+    return narrow(y, x), narrow(dropped(mean, axes, False), x), narrow(dropped(variance, axes, False), x)
+
+
+def _fused(x: Any, scale: Any, offset: Any, axes: tuple[int, ...]) -> Any:
+    """Give the host's own operation, for channels at the second axis."""
+    fused = hosts.of(x).fused.get(_NAME)
+    fits = fused is not None and 1 not in axes and len(x.shape) > 1
+    return fused if fits and all(p is None or p.dtype == x.dtype for p in (scale, offset)) else None
 
 
 def _others(x: Any, axis: int) -> tuple[int, ...]:
@@ -89,19 +103,35 @@ def _spread(part: Any, x: Any, axis: int) -> Any:
     if part is None:
         return None
     behind = len(x.shape) - 1 - axis % len(x.shape)
-    return part[(..., *[None] * behind)] if behind else part
+    places: Any = (..., *[None] * behind)
+    return part[places] if behind else part
 
 
 def _pulled(
     dy: Any, dmean: Any, dvariance: Any, x: Any, scale: Any, offset: Any, axis: int, eps: float
 ) -> Any:
     xp, axes = namespace(x), _others(x, axis)
-    work, dy = wide(_NAME, x), wide(_NAME, dy)
-    dmean, dvariance = (_spread(wide(_NAME, part), x, axis) for part in (dmean, dvariance))
-    centred, r, _, variance = standardized(work, axes, eps)
-    u = dy if scale is None else dy * wide(_NAME, _spread(scale, x, axis))
-    # n, also of a batch whose length is not known yet
-    count = xp.sum(xp.ones_like(work), axis=axes, keepdims=True)
-    dx = across(u, centred, variance + eps, axes) * r + (dmean + 2 * dvariance * centred) / count
-    found = pulled_parts(dy, centred * r, _spread(scale, x, axis), _spread(offset, x, axis))
-    return (dx, *(xp.reshape(part, (-1,)) for part in found))
+    fused = _fused(x, scale, offset, axes)
+    found = None if fused is None else fused.pull((dy, dmean, dvariance), x, scale, offset, eps)
+    if found is not None:
+        return found
+    dy, dmean, dvariance = (wide(_NAME, part) for part in (dy, dmean, dvariance))
+    centred, r, _, variance = standardized(wide(_NAME, x), axes, eps)
+    count = _count(x, axes)
+    total = xp.sum(dy, axis=axes, keepdims=True)
+    along = xp.sum(dy * centred, axis=axes, keepdims=True)
+    rate = r if scale is None else r * wide(_NAME, _spread(scale, x, axis))
+    slope = 2 * _spread(dvariance, x, axis) - rate * along / (variance + eps)
+    dx = dy * rate + centred * (slope / count) + (_spread(dmean, x, axis) - rate * total) / count
+    parts = [] if scale is None else [dropped(along * r, axes, False)]
+    return (dx, *parts) if offset is None else (dx, *parts, dropped(total, axes, False))
+
+
+def _count(x: Any, axes: tuple[int, ...]) -> Any:
+    """Give n, also of a batch whose length is not known yet."""
+    shape = hosts.of(x).spec(x).shape or ()
+    lengths = [shape[axis] for axis in axes]
+    if None in lengths:
+        xp = namespace(x)
+        return xp.sum(xp.ones_like(wide(_NAME, x)), axis=axes, keepdims=True)
+    return float(math.prod(length for length in lengths if length is not None))

@@ -3,7 +3,7 @@
     dgate = dy·x·gelu′(gate),   dx = dy·gelu(gate)
 
 gelu(gate) is computed again in the pullback: written as a product it would be kept, a third tensor of that
-size.
+size. On PyTorch its own kernels run, and products are written into what these gave.
 
 Domain and edges: those of gelu. The two are of one shape, or one broadcasts to the other.
 After N. Shazeer, GLU variants improve transformer, 2020 (arXiv:2002.05202).
@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback import hosts
 from pullback.define import custom_gradient
 from pullback.elementwise import unbroadcast
 from pullback.example import example
@@ -46,9 +47,18 @@ def geglu(gate: T, x: T, *, approximate: str = "none") -> tuple[T, Function]:
     def grad(dy: Any) -> tuple[Any, Any]:
         return _pulled(dy, gate, x, approximate)
 
-    return gelu_of(gate, approximate) * x, grad
+    return _value(gate, x, approximate), grad
+
+
+def _value(gate: Any, x: Any, approximate: str) -> Any:
+    fused = hosts.of(gate).fused.get("geglu")
+    return gelu_of(gate, approximate) * x if fused is None else fused.value(gate, x, approximate)
 
 
 def _pulled(dy: Any, gate: Any, x: Any, approximate: str) -> tuple[Any, Any]:
+    fused = hosts.of(gate).fused.get("geglu")
+    found = None if fused is None else fused.pull(dy, gate, x, approximate)
+    if found is not None:
+        return found  # type: ignore[no-any-return]
     dgate = gelu_pulled(dy * x, gate, approximate)
     return unbroadcast(dgate, like=gate), unbroadcast(dy * gelu_of(gate, approximate), like=x)

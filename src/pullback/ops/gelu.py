@@ -1,6 +1,6 @@
 """gelu: x·Φ(x), with Φ the distribution function of the normal distribution; kept as its input alone.
 
-    Φ(x) = ½·erfc(−x/√2),   slope  Φ(x) + x·φ(x),   φ(x) = e^(−x²/2) / √(2π)
+    Φ(x) = ½·(1 + erf(x/√2)),   slope  Φ(x) + x·φ(x),   φ(x) = e^(−x²/2) / √(2π)
     approximate:   Φ(x) ≈ t = σ(2u),   u = √(2/π)·(x + 0.044715·x³),   slope  t + 2·x·t·(1 − t)·u′
 
 σ(2u) is ½·(1 + tanh u) without its loss of digits for negative x. All is computed again in the pullback.
@@ -28,7 +28,7 @@ from pullback.ops.reduced import narrow, wide
 from pullback.options import require_word
 from pullback.typed import T
 
-_ROOT, _HALF, _CUBE = 1 / math.sqrt(2 * math.pi), -1 / math.sqrt(2), 0.044715
+_ROOT, _HALF, _CUBE = 1 / math.sqrt(2 * math.pi), 1 / math.sqrt(2), 0.044715
 _WORDS = ("none", "tanh")
 _TWICE = 2 * math.sqrt(2 / math.pi)  # of 2u
 
@@ -43,7 +43,7 @@ def gelu_of(x: Any, approximate: str) -> Any:
     work = wide("gelu", x)
     if approximate == "tanh":
         return narrow(work * _sigmoid(work, work * work), x)
-    return narrow((work * 0.5) * host.arrays.erfc(work * _HALF), x)
+    return narrow((work * 0.5) * (1 + host.arrays.erf(work * _HALF)), x)
 
 
 def gelu_pulled(dy: Any, x: Any, approximate: str) -> Any:
@@ -59,7 +59,7 @@ def gelu_pulled(dy: Any, x: Any, approximate: str) -> Any:
         t = _sigmoid(work, squared)
         return dy * (t * (1 + work * (1 - t) * (_TWICE + (3 * _CUBE * _TWICE) * squared)))
     density = namespace(x).exp(squared * -0.5) * _ROOT
-    return dy * (0.5 * host.arrays.erfc(work * _HALF) + work * density)
+    return dy * (0.5 * (1 + host.arrays.erf(work * _HALF)) + work * density)
 
 
 def _sigmoid(x: Any, squared: Any) -> Any:

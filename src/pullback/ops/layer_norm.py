@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback import hosts
 from pullback.define import custom_gradient
 from pullback.elementwise import unbroadcast
 from pullback.example import example
@@ -82,17 +83,40 @@ def layer_norm(
     Do not use it where the mean need not go: `rms_norm` is cheaper.
     """
     require_number("layer_norm", "eps", eps, least=0, fix="eps=1e-5")
-    centred, r, _, _ = standardized(wide("layer_norm", x), axes_of("layer_norm", x, axis), eps)
-    y = centred * r
 
     def grad(dy: Any) -> Any:
         return _pulled(dy, x, scale, offset, axis, eps)
 
-    return narrow(affine("layer_norm", y, scale, offset), x), grad
+    return _value(x, scale, offset, axis, eps), grad
+
+
+def _value(x: Any, scale: Any, offset: Any, axis: Axis, eps: float) -> Any:
+    axes = axes_of("layer_norm", x, axis)
+    fused = _fused(x, scale, offset, axes)
+    if fused is not None:
+        return fused.value(x, scale, offset, len(axes), eps)
+    centred, r, _, _ = standardized(wide("layer_norm", x), axes, eps)
+    return narrow(affine("layer_norm", centred * r, scale, offset), x)
+
+
+def _fused(x: Any, scale: Any, offset: Any, axes: tuple[int, ...]) -> Any:
+    """Give the host's own operation, for the last axes, and a scale and an offset that have just these."""
+    fused = hosts.of(x).fused.get("layer_norm")
+    rank = len(x.shape) if fused is not None else 0
+    if fused is None or not axes or axes != tuple(range(rank - len(axes), rank)):
+        return None
+    shape, kind = x.shape[axes[0] :], x.dtype
+    fits = (part is None or (part.shape == shape and part.dtype == kind) for part in (scale, offset))
+    return fused if all(fits) else None
 
 
 def _pulled(dy: Any, x: Any, scale: Any, offset: Any, axis: Axis, eps: float) -> Any:
-    axes, dy = axes_of("layer_norm", x, axis), wide("layer_norm", dy)
+    axes = axes_of("layer_norm", x, axis)
+    fused = _fused(x, scale, offset, axes)
+    found = None if fused is None else fused.pull(dy, x, scale, offset, len(axes), eps)
+    if found is not None:
+        return found
+    dy = wide("layer_norm", dy)
     centred, r, _, variance = standardized(wide("layer_norm", x), axes, eps)
     u = dy if scale is None else dy * wide("layer_norm", scale)
     dx = across(u, centred, variance + eps, axes) * r

@@ -3,7 +3,7 @@
     dgate = dy·x·silu′(gate),   dx = dy·silu(gate)
 
 silu(gate) is computed again in the pullback: written as a product it would be kept, a third tensor of that
-size.
+size. On PyTorch its own kernels run, and products are written into what these gave.
 
 Domain and edges: those of silu. The two are of one shape, or one broadcasts to the other.
 After N. Shazeer, GLU variants improve transformer, 2020 (arXiv:2002.05202).
@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback import hosts
 from pullback.define import custom_gradient
 from pullback.elementwise import unbroadcast
 from pullback.example import example
@@ -44,9 +45,18 @@ def swiglu(gate: T, x: T) -> tuple[T, Function]:
     def grad(dy: Any) -> tuple[Any, Any]:
         return _pulled(dy, gate, x)
 
-    return silu_of(gate) * x, grad
+    return _value(gate, x), grad
+
+
+def _value(gate: Any, x: Any) -> Any:
+    fused = hosts.of(gate).fused.get("swiglu")
+    return silu_of(gate) * x if fused is None else fused.value(gate, x)
 
 
 def _pulled(dy: Any, gate: Any, x: Any) -> tuple[Any, Any]:
+    fused = hosts.of(gate).fused.get("swiglu")
+    found = None if fused is None else fused.pull(dy, gate, x)
+    if found is not None:
+        return found  # type: ignore[no-any-return]
     dgate = silu_pulled(dy * x, gate)
     return unbroadcast(dgate, like=gate), unbroadcast(dy * silu_of(gate), like=x)

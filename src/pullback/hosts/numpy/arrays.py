@@ -25,9 +25,9 @@ where = np.where
 zeros_like = np.zeros_like
 
 
-def erfc(x: Any) -> Any:
-    """Give 1 less the error function, with all its digits."""
-    return np.vectorize(math.erfc, otypes=[float])(x).astype(x.dtype)
+def erf(x: Any) -> Any:
+    """Give the error function."""
+    return np.vectorize(math.erf, otypes=[float])(x).astype(x.dtype)
 
 
 def sigmoid(x: Any) -> Any:
@@ -45,6 +45,11 @@ def softmax(x: Any, axis: int = -1) -> Any:
     """Give numbers that are positive and sum to one along an axis."""
     e = np.exp(x - np.max(x, axis, keepdims=True))
     return e / np.sum(e, axis, keepdims=True)
+
+
+def softplus(x: Any) -> Any:
+    """Give log(1 + eˣ)."""
+    return np.logaddexp(x, np.zeros_like(x))
 
 
 def cast(value: Any, like: Any) -> Any:
