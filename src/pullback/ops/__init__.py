@@ -14,6 +14,7 @@ from pullback.ops.geglu import geglu
 from pullback.ops.gelu import gelu
 from pullback.ops.kl_divergence import kl_divergence
 from pullback.ops.layer_norm import layer_norm
+from pullback.ops.linear.cross_entropy import linear_cross_entropy
 from pullback.ops.log_softmax import log_softmax
 from pullback.ops.logdet import logdet
 from pullback.ops.logsumexp import logsumexp
@@ -43,6 +44,7 @@ __all__ = [
     "gelu",
     "kl_divergence",
     "layer_norm",
+    "linear_cross_entropy",
     "log_softmax",
     "logdet",
     "logsumexp",
