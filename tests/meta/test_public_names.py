@@ -15,6 +15,8 @@ PUBLIC = [
     "Rule",
     "argmax_one_hot",
     "check",
+    "checkpoint",
+    "checkpoint_scan",
     "clip_gradient",
     "custom_gradient",
     "declare",
