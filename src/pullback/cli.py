@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import secrets
 import sys
 from dataclasses import replace
@@ -97,6 +98,16 @@ def command() -> Any:
     @click.option("--junit", "junit_file", type=file, help="Write the report as JUnit XML.")
     @click.option("--github", is_flag=True, help="Print annotations for GitHub Actions.")
     @click.option("--strict", is_flag=True, help="Let an undecided rule fail, too.")
+    @click.option("--mend", is_flag=True, help="Search an edit that makes a wrong rule right, and prove it.")
+    @click.option(
+        "--mend-budget",
+        type=click.FloatRange(min=0, min_open=True),
+        help="CPU seconds for each search; it has 10.",
+    )
+    @click.option("--write", is_flag=True, help="With --mend: write the edits, and check again after each.")
+    @click.option(
+        "--allow-uncommitted", is_flag=True, help="Let --write change files that git cannot restore."
+    )
     @click.option("--all", "everything", is_flag=True, help="Check the frameworks' own rules as well.")
     @click.pass_obj
     def check(
@@ -109,6 +120,8 @@ def command() -> Any:
         everything: bool,
         budget: float | None,
         jobs: int,
+        mend: bool,
+        mend_budget: float | None,
         **outputs: Any,
     ) -> None:
         """Check custom gradients: of scripts (train.py), functions (mylib.losses:focal), folders, modules.
@@ -117,13 +130,21 @@ def command() -> Any:
         What stands after -- goes to the script.
         """
         from pullback import configuration
-        from pullback.checker.settings import Settings
+        from pullback.checker.settings import MEND, Settings
         from pullback.record.job import Options
 
         # Pictures cost a few evaluations of each rule: they are made where somebody keeps them.
         pictures = any(outputs[name] is not None for name in ("html_file", "json_file"))
         seed = secrets.randbelow(2**31) if seed is None else seed
-        settings = Settings(seed=seed, order=order, pictures=pictures)
+        if outputs["write"] and not mend:
+            raise click.UsageError("--write needs --mend: it writes the edits that were found.")
+        settings = Settings(
+            seed=seed,
+            order=order,
+            pictures=pictures,
+            mend=(mend_budget or MEND) if mend else 0.0,
+            folder=os.getcwd(),
+        )
         options = Options(settings, arguments, seconds, calls, everything, budget, jobs)
         options = replace(options, configuration=configuration.current().path)
         raise SystemExit(check_targets(targets, options, **outputs))
@@ -258,8 +279,11 @@ def check_targets(
     strict: bool = False,
     baseline: str | None = None,
     write_baseline: bool = False,
+    write: bool = False,
+    allow_uncommitted: bool = False,
 ) -> int:
     """Check targets, print and write the reports, and give the exit code."""
+    from pullback.mend.write import write as write_edits
     from pullback.progress import progress
     from pullback.record.launch import launch_all
     from pullback.report import github as annotations
@@ -280,10 +304,20 @@ def check_targets(
     run = Run(seed=options.settings.seed, targets=tuple(map(printable, targets)))
     with progress() as told:
         launch_all(targets, run, told, options)
+    found = write and not run.signal  # it is shown before it is mended
+    changed = False
+    if found:
+        with contextlib.suppress(OSError):
+            terminal.show(run)
+        with progress() as told:
+            changed = write_edits(run, targets, told, options, uncommitted=allow_uncommitted)
     run.notes.extend(stale(run))
     known.settle(run)
     with contextlib.suppress(OSError):  # the terminal may be gone: that is how the signal came
-        terminal.show(run)
+        if changed:
+            terminal.say("", sys.stdout)
+        if changed or not found:
+            terminal.show(run, blocks=not found)
         for line in annotations.lines(run) if github else ():
             terminal.say(line, sys.stdout)
         for line in (*run.notes, *run.problems):

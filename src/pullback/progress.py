@@ -25,13 +25,13 @@ def progress() -> Iterator[Callable[[dict[str, Any]], None]]:
         def told(event: dict[str, Any]) -> None:
             if event["kind"] != "phase":
                 return
-            if event["phase"] != "checking":
+            if event["phase"] not in ("checking", "mending"):
                 bar.stop()  # the target may write to the terminal now
                 return
             bar.start()
             bar.update(
                 task,
-                description=f"checking {escape(event['what'])}",
+                description=f"{event['phase']} {escape(event['what'])}",
                 completed=event["done"],
                 total=event["total"],
             )

@@ -125,7 +125,7 @@ class Adapter(Framework):
         return [*outputs, *self.vjp(run, sources, ones)]
 
     def native_pullback(self) -> Callable[..., Any] | None:
-        """Give (args, kwargs, cotangents) ↦ cotangents of a native rule called by hand; None for none."""
+        """Give (args, kwargs, cotangents) ↦ the gradient of a native rule, to be called; None for none."""
         return None if self.native is None else self.native.by_hand()
 
     def bypassed(self) -> contextlib.AbstractContextManager[list[Met]]:
@@ -300,6 +300,8 @@ class Adapter(Framework):
             body_forward=self.forward(body) if body else None,
             body_pullback=self.pullback(oracle) if oracle else None,
             direct_pullback=rules.by_hand(self),
+            opened=rules.opened(self),
+            remade=functools.partial(rules.remade, self),
             sharing_pullback=self.sharing(),
             second=self.second_pullback,
             pushforward=self.pushforward,
