@@ -93,5 +93,5 @@ def gallery(session: nox.Session) -> None:
     for program in programs:
         name = os.path.splitext(os.path.basename(program))[0]
         session.run("python", program, f"docs/images/gallery/{name}.png")
-        session.run("pullback", "check", program)
+        session.run("pullback", "check", "--all", program)
     session.run("python", "tests/examples/notebooks.py", "build/notebooks", *programs)

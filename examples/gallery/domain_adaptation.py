@@ -1,10 +1,11 @@
 """How does a classifier learn for data that nobody has labelled?
 
-The labelled points and the unlabelled ones are turned against each other. A second head tries to tell the two domains
-apart, and `pb.reverse_gradient` lets the features learn to make that impossible: forward the identity, backward the
-negative. It is the whole of domain-adversarial training.
+The labelled points and the unlabelled ones are turned against each other. A second head tries to tell the
+two domains apart, and `pb.reverse_gradient` lets the features learn to make that impossible: forward the
+identity, backward the negative. It is the whole of domain-adversarial training.
 """
 
+import itertools
 import sys
 
 import numpy as np
@@ -31,7 +32,7 @@ def moons(rng, turn, count=300):
 
 
 def layers(*sizes):
-    parts = [(torch.nn.Linear(a, b), torch.nn.ReLU()) for a, b in zip(sizes, sizes[1:])]
+    parts = [(torch.nn.Linear(a, b), torch.nn.ReLU()) for a, b in itertools.pairwise(sizes)]
     return torch.nn.Sequential(*[part for pair in parts for part in pair][:-1])
 
 

@@ -1,8 +1,9 @@
 """What in a picture made the network decide?
 
-The gradient of a decision with respect to the picture is noisy: it goes through every unit that was on. Guided
-back-propagation lets only what speaks *for* the decision pass a ReLU. `pb.override` gives the trained network back with
-that gradient in all of its ReLUs; nothing of it is changed, and nothing is trained again.
+The gradient of a decision with respect to the picture is noisy: it goes through every unit that was on.
+Guided back-propagation lets only what speaks *for* the decision pass a ReLU. `pb.override` gives the
+trained network back with that gradient in all of its ReLUs; nothing of it is changed, and nothing is
+trained again.
 """
 
 import sys

@@ -1,7 +1,8 @@
 """Where was the heat? A field is found from a blurred, noisy picture of its future.
 
-The simulator is NumPy: heat spreads over a square for a while, by a Fourier transform. PyTorch cannot see into it.
-`pb.external` makes it an operation, and its adjoint, which is the simulator itself, makes it differentiable.
+The simulator is NumPy: heat spreads over a square for a while, by a Fourier transform. PyTorch cannot see
+into it. `pb.external` makes it an operation, and its adjoint, which is the simulator itself, makes it
+differentiable.
 
     u(T) = F⁻¹ exp(−k²T) F u(0)        du(0) = F⁻¹ exp(−k²T) F du(T)
 """

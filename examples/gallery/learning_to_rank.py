@@ -1,8 +1,8 @@
 """How is a ranking learned, when sorting has no gradient?
 
-The rank of a score is a whole number: a step function of all scores. Its value is computed by sorting; its gradient
-is that of a smooth rank, the sum of sigmoids of the differences. `pb.surrogate` puts the two together, and the claim
-"the derivative of smooth_rank" is one that can be checked.
+The rank of a score is a whole number: a step function of all scores. Its value is computed by sorting;
+its gradient is that of a smooth rank, the sum of sigmoids of the differences. `pb.surrogate` puts the two
+together, and the claim "the derivative of smooth_rank" is one that can be checked.
 """
 
 import sys

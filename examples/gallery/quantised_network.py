@@ -1,7 +1,8 @@
 """Can a network be trained whose weights are −1, 0 and 1?
 
-Rounding has no slope. `pb.straight_through` rounds on the way forward and passes the gradient on as it is, so that
-the weights behind it learn which integer to be. Rounding a network that was trained without it does worse.
+Rounding has no slope. `pb.straight_through` rounds on the way forward and passes the gradient on as it
+is, so that the weights behind it learn which integer to be. Rounding a network that was trained without
+it does worse.
 """
 
 import sys

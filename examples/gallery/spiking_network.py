@@ -1,7 +1,8 @@
 """How does a network of spikes learn a pattern in time?
 
-A neuron fires when its voltage passes a threshold: a step, whose derivative is zero. `pb.heaviside` has the step as
-its value and a smooth slope as its gradient, and says so; the rest is ordinary back-propagation through time.
+A neuron fires when its voltage passes a threshold: a step, whose derivative is zero. `pb.heaviside` has
+the step as its value and a smooth slope as its gradient, and says so; the rest is ordinary back-
+propagation through time.
 """
 
 import sys
@@ -50,7 +51,7 @@ def main(rounds=50):
         optimizer.step()
         losses.append(loss.item())
     print(
-        f"error {losses[0]:.3f} → {losses[-1]:.3f}, {spikes.detach().mean():.1%} of the neurons fire at a time"
+        f"error {losses[0]:.3f} → {losses[-1]:.3f}, {spikes.detach().mean():.1%} of the neurons fire at once"
     )
     assert set(spikes.unique().tolist()) == {0.0, 1.0}
     assert losses[-1] < losses[0] / 4

@@ -1,4 +1,4 @@
-"""The gallery holds what it claims: each program runs, its rules are right, and its page and picture are there."""
+"""The gallery holds what it claims: programs run, their rules are right, pages and pictures are there."""
 
 import ast
 import importlib.util
