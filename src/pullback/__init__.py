@@ -26,7 +26,7 @@ from pullback.replace.with_gradient import with_gradient
 from pullback.rule import Intent, Rule
 
 if _CHECKING_TYPES:
-    from pullback import ops, testing
+    from pullback import implicit, ops, testing
     from pullback.checker.check import check
     from pullback.graphs.trace import graph
     from pullback.graphs.why import why
@@ -51,6 +51,7 @@ __all__ = [
     "forbid_gradient",
     "graph",
     "heaviside",
+    "implicit",
     "loss",
     "map_gradient",
     "namespace",
@@ -77,6 +78,7 @@ _LATER = {
     "check": "pullback.checker.check",
     "external": "pullback.wrapping.wrap",
     "graph": "pullback.graphs.trace",
+    "implicit": "pullback.implicit",
     "load_ipython_extension": "pullback.notebook",  # what %load_ext asks for
     "ops": "pullback.ops",
     "testing": "pullback.testing",

@@ -36,7 +36,9 @@ def test_example_is_short_and_can_be_imported(path):
 
 def test_every_question_of_the_users_has_an_example():
     assert {path.stem for path in FILES} >= {
+        "both_modes",
         "domain_adversarial",
+        "double_backward",
         "elementwise_partials",
         "external_assignment",
         "external_c_function",

@@ -12,6 +12,7 @@ SOURCE = Path(pullback.__file__).parent
 FILES = sorted(SOURCE.rglob("*.py"))
 FRAMEWORKS = {"tensorflow", "jax", "torch", "keras", "flax"}
 NICKNAMES = FRAMEWORKS | {"tf", "jnp", "K"}
+KERNELS = {f"{name}.py" for name in ("tensorflow", "jax", "torch", "triton", "pallas")}
 LIMIT = 350  # lines; about 120 is what a file should have
 
 
@@ -21,7 +22,13 @@ def place(path: Path) -> str:
 
 def may_name_a_framework(path: Path) -> bool:
     rooms = ("hosts/", "view/", "record/", "graphs/", "watching/", "keras/", "namespace.py")
-    return place(path).startswith(rooms)
+    return place(path).startswith(rooms) or is_kernel(path)
+
+
+def is_kernel(path: Path) -> bool:
+    """Tell whether a file is what one framework does for a rule of `ops/` that has a folder."""
+    parts = place(path).split("/")
+    return len(parts) == 3 and parts[0] == "ops" and parts[2] in KERNELS
 
 
 def imports(tree: ast.AST) -> list[str]:

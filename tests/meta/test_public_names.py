@@ -26,6 +26,7 @@ PUBLIC = [
     "forbid_gradient",
     "graph",
     "heaviside",
+    "implicit",
     "loss",
     "map_gradient",
     "namespace",

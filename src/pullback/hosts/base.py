@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from pullback.errors import HostError
+from pullback.hosts.claims import Claim
 from pullback.hosts.foreign import Foreign
 from pullback.hosts.operation import Function, Operation, Tensor
 from pullback.hosts.overrides import Gradients
@@ -75,6 +76,10 @@ class Facts(ABC):
 
     # Answers that are true as they stand; a host that can tell more, quickly, spares a call the long way.
 
+    def readable(self, tensor: Tensor) -> bool:
+        """Tell whether the values of a tensor are there to be read, without waiting for another device."""
+        return False
+
     def ready(self, values: Sequence[Any]) -> bool:
         """Tell quickly whether all of these are floating tensors, which need no conversion."""
         return False
@@ -109,6 +114,10 @@ class Executing(ABC):
 
     def idle(self, tensors: Sequence[Tensor]) -> bool:
         """Tell quickly whether values are all that is wanted: nobody differentiates, traces or listens."""
+        return False
+
+    def recording(self, tensors: Sequence[Tensor]) -> bool:
+        """Tell whether somebody records what is done with these, in eager mode, to differentiate it."""
         return False
 
 
@@ -204,6 +213,46 @@ class Host(Facts, Executing):
     def vjp(self, function: Function, inputs: Sequence[Tensor], cotangents: Sequence[Any]) -> list[Any]:
         """Differentiate a function by the framework itself."""
         raise self.refused("vjp")
+
+    def jvp(self, function: Function, inputs: Sequence[Tensor], tangents: Sequence[Any]) -> list[Any]:
+        """Push tangents of all inputs through a function; by two vjps, which every framework has.
+
+        A vjp is linear in its cotangents, so its own vjp is the pushforward, wherever those cotangents are.
+        """
+        outputs = function(*inputs)
+        zeros = [self.arrays.zeros_like(self.arrays.stop(y)) for y in outputs]
+        return self.vjp(lambda *dys: self.vjp(function, inputs, list(dys)), zeros, tangents)
+
+    # ── loops, and what must hold ────────────────────────────────────────────────────────────────────────
+
+    def loop(
+        self,
+        going: Callable[[list[Tensor]], Tensor],
+        step: Callable[[list[Tensor]], list[Tensor]],
+        state: list[Tensor],
+    ) -> list[Tensor]:
+        """Repeat a step on a list of tensors while a condition holds; also where values are not known."""
+        while going(state):
+            state = step(state)
+        return state
+
+    def repeat(
+        self, count: int, step: Callable[[Any, list[Tensor]], list[Tensor]], state: list[Tensor]
+    ) -> list[Tensor]:
+        """Repeat a step a number of times; it is handed the number of those before it."""
+        for i in range(count):
+            state = step(i, state)
+        return state
+
+    def require(
+        self, claim: Claim, holds: Tensor, numbers: Sequence[Tensor], values: list[Tensor]
+    ) -> list[Tensor]:
+        """Give values of which a claim holds; where it does not, raise, now or when they are computed."""
+        if not holds:
+            raise claim.error(numbers)
+        return values
+
+    # ── gradients by kind ────────────────────────────────────────────────────────────────────────────────
 
     def override(self, function: Any, gradients: Gradients) -> Any:
         """Give a function again, or a context where there is none, with other gradients by kind."""

@@ -28,7 +28,7 @@ from pullback.record.job import Job
 from pullback.record.listening import recording
 from pullback.record.modules import as_rule, files_of, is_method, load, names_of, rules_of
 from pullback.record.naming import name_apart, own_words
-from pullback.record.quiet import quiet
+from pullback.record.quiet import held, quiet
 from pullback.record.recorder import Recorder
 from pullback.record.sample import Location, Recorded
 from pullback.record.script import beside, run_script, told
@@ -185,7 +185,8 @@ class Child:
         """Check one function."""
         target = self.job.target
         self.events.send("phase", phase="importing", what=target.module)
-        value: object = load(target.module)
+        with held(2):
+            value: object = load(target.module)
         for part in target.function.split("."):
             if not hasattr(value, part):
                 self.events.send("problem", text=f"{target.module} has no {target.function}")
@@ -199,7 +200,8 @@ class Child:
     def modules(self) -> None:
         """Check every rule of every module."""
         target = self.job.target
-        names = files_of(target.module) if target.kind == "folder" else names_of(target.module)
+        with held(2):  # naming the modules of a package imports it
+            names = files_of(target.module) if target.kind == "folder" else names_of(target.module)
         found = 0
         recorder = Recorder(everything=self.options.everything)
         self.events.send("several", count=len(names))
@@ -208,7 +210,7 @@ class Child:
                 continue
             self.events.send("phase", phase="importing", what=name)
             try:
-                with recording(recorder):
+                with recording(recorder), held(2):
                     module = load(name)
             except (Exception, SystemExit) as error:  # importing runs the user's code
                 shown = os.path.relpath(name) if os.path.isabs(name) else name

@@ -19,7 +19,7 @@ from pullback.dtypes import Kind, kind
 from pullback.hosts import refusals
 from pullback.hosts.base import Host, Opener
 from pullback.hosts.foreign import Foreign
-from pullback.hosts.jax import arrays, callback
+from pullback.hosts.jax import arrays, callback, control
 from pullback.hosts.jax.apply import apply
 from pullback.hosts.jax.run import run
 from pullback.hosts.keras import is_weight
@@ -118,6 +118,16 @@ class JaxHost(Host):
     ) -> list[Any]:
         _, pull = jax.vjp(lambda *xs: list(function(*xs)), *inputs)
         return [self.conjugate(c) for c in pull([self.conjugate(c) for c in cotangents])]
+
+    def jvp(self, function: Callable[..., Any], inputs: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:
+        return list(jax.jvp(lambda *xs: list(function(*xs)), tuple(inputs), tuple(tangents))[1])
+
+    loop = staticmethod(control.loop)
+    repeat = staticmethod(control.repeat)
+    require = staticmethod(control.require)
+
+    def readable(self, tensor: Any) -> bool:
+        return not isinstance(tensor, jax.core.Tracer)
 
     def idle(self, tensors: Sequence[Any]) -> bool:
         return self.bypassed is None and not any(isinstance(t, jax.core.Tracer) for t in tensors)

@@ -20,7 +20,7 @@ from pullback.hosts.keras import is_weight
 from pullback.hosts.operation import Operation
 from pullback.hosts.overrides import Gradients
 from pullback.hosts.specs import Spec, summed_axes
-from pullback.hosts.torch import arrays, callback, eager, modules, private, transforms
+from pullback.hosts.torch import arrays, callback, control, eager, modules, private, transforms
 from pullback.hosts.torch.operator import operator
 from pullback.hosts.torch.run import run
 
@@ -145,7 +145,19 @@ class TorchHost(Host):
         pull = torch.func.vjp(lambda *xs: tuple(function(*xs)), *inputs)[1]
         return list(pull(tuple(cotangents)))
 
+    loop = staticmethod(control.loop)
+    require = staticmethod(control.require)
     operator = staticmethod(operator)
+
+    def readable(self, tensor: Any) -> bool:
+        return tensor.device.type == "cpu" and self.idle([tensor.detach()])
+
+    def recording(self, tensors: Sequence[Any]) -> bool:
+        return (
+            torch.is_grad_enabled()
+            and any(tensor.requires_grad for tensor in tensors)
+            and self.idle([tensor.detach() for tensor in tensors])
+        )
 
     def idle(self, tensors: Sequence[Any]) -> bool:
         return self.bypassed is None and not torch.compiler.is_compiling() and callback.is_plain(tensors)
