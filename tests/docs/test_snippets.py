@@ -74,7 +74,7 @@ def test_page_runs_and_prints_what_it_shows(path, tmp_path):
 
 
 def _normal(text: str) -> str:
-    return re.sub(r"\.py:\d+", ".py:LINE", text)
+    return re.sub(r"(\.py:|\(line )\d+", r"\1LINE", text)
 
 
 REPLACEMENTS = [
