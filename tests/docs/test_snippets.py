@@ -93,10 +93,18 @@ def test_docstring_examples_hold(module):
     assert runner.summarize(verbose=False).failed == 0
 
 
-@pytest.mark.parametrize("name", [n for n in pullback.__all__ if inspect.isfunction(getattr(pullback, n))])
-def test_examples_of_public_functions_hold(name):
+@pytest.mark.parametrize(
+    ("room", "name"),
+    [
+        (room, name)
+        for room in (pullback, pullback.ops)
+        for name in room.__all__
+        if inspect.isfunction(getattr(room, name))
+    ],
+)
+def test_examples_of_public_functions_hold(room, name):
     """A rule is called through a function of another module, where the search by module does not see it."""
     finder = doctest.DocTestFinder(recurse=False)
-    (test,) = finder.find(getattr(pullback, name), name, module=False, globs={})
+    (test,) = finder.find(getattr(room, name), name, module=False, globs={})
     assert test.examples
     assert doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(test).failed == 0

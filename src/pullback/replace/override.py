@@ -22,7 +22,7 @@ from pullback.hosts.keras import is_layer
 from pullback.hosts.operation import Cotangents, Derived, Function, Pullback, Tensor, filled
 from pullback.outputs import LONE, TENSOR, Outputs
 from pullback.plan import plan
-from pullback.replace.with_gradient import pulled, with_gradient
+from pullback.replace.with_gradient import by_rule, pulled, with_gradient
 from pullback.rule import Intent, Rule, name_of, source_of
 from pullback.typed import M, OverriddenFunction, Overriding, P, Y
 
@@ -49,7 +49,7 @@ def override(target: Any, gradients: Mapping[Any, Function] | None = None) -> An
         gradients: By kind, which is a function of the framework (`tf.nn.relu`, `jax.nn.relu`, `torch.relu`),
             the class of a layer or module, or a name (`"Dense"`, `"Relu"`): a function that gives one
             cotangent per tensor the operation takes. It is handed what it names, as in `with_gradient`:
-            `dy`, the inputs, `output`.
+            `dy`, the inputs, `output`. Or a rule, such as those of `pb.ops`: its gradient is taken.
 
     Example:
         >>> import pullback as pb, tensorflow as tf
@@ -150,7 +150,7 @@ class Occurrence(Derived):
         made, self.inputs = plan(rule, tuple(inputs), {})
         super().__init__(Application(made))
         self.name = kind
-        self.gradient = gradient
+        self.gradient = by_rule(gradient)
         self.identity = Occurrence  # there is no body to listen to
         self.outputs: list[Tensor] = []
         self.form = LONE

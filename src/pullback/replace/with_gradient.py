@@ -34,7 +34,8 @@ def with_gradient(
         f: Any callable: a function, compiled or not, a layer or module, a function of a loaded model.
         grad: Gives one cotangent per tensor argument of `f`. It is handed what it names: first one cotangent
             per output, then arguments of `f` by their names, or all of them by position; `output`; and
-            `variables`, if it gives the gradients of captured variables too: `return dx, [dv]`.
+            `variables`, if it gives the gradients of captured variables too: `return dx, [dv]`. Or a rule
+            of the same tensors, such as those of `pb.ops`: its gradient is taken.
         like: The function whose derivative this gradient is, when it is not that of `f`.
         differs: Why the gradient is another one on purpose.
 
@@ -47,6 +48,7 @@ def with_gradient(
     Do not use it for a function that you write yourself: `custom_gradient` shares what both halves compute.
     """
     require_functions("with_gradient", "pb.with_gradient(f, grad)", f=f, grad=grad)
+    grad = by_rule(grad)
     rule = rule_of(f, intent_of(where_of(f), like, differs))
     _refuse_argument(grad, 1, list(rule.signature.parameters), rule)  # known of every function: one output
     if any(parameter.name == "variables" for parameter in _parameters(grad)):
@@ -62,6 +64,22 @@ def with_gradient(
         return Graft(plan, form, len(values), pull).applied(values, tensors)
 
     return made_of(function_of(rule, apply), f)
+
+
+def by_rule(grad: Function) -> Function:
+    """Give the gradient of a rule as a function of cotangents and inputs; anything else is one already."""
+    rule = getattr(grad, "rule", None)
+    if not isinstance(rule, Rule) or rule.bare:
+        return grad
+
+    def gradient(dy: Any, *inputs: Any) -> Any:
+        returned = outputs.split(rule.body(*inputs), rule)[1](dy)
+        if isinstance(returned, dict):
+            return [returned.get(name) for name, _ in zip(rule.signature.parameters, inputs)]
+        return returned
+
+    gradient.__name__ = name_of(grad)
+    return gradient
 
 
 def _body(f: Function, grad: Function, rule: Rule) -> Function:

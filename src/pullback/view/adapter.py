@@ -286,6 +286,7 @@ class Adapter(Framework):
         body, met = self.bodies = rules.bodies(self) if self.original is None else self.original.bodies
         intent = rules.claim(self.rule, met, self.said)
         like = intent.function if intent.kind == "like" else None
+        chosen = intent.chosen if self.rule is not None else None
         target: How | None = None if like is None else (lambda _: like)
         oracle = target or body
         rule = self.rule
@@ -297,6 +298,7 @@ class Adapter(Framework):
             forward=self.forward(),
             pullback=self.pullback(),
             target=self.forward(target) if target else None,
+            chosen=self.forward(lambda _: chosen) if chosen else None,
             body_forward=self.forward(body) if body else None,
             body_pullback=self.pullback(oracle) if oracle else None,
             direct_pullback=rules.by_hand(self),
