@@ -24,7 +24,7 @@ from pullback.typed import T
 def _slopes(logits: Any, labels: Any) -> tuple[Any, Any]:
     xp, x, z = wide(logits, labels)
     negative = x < 0
-    e = xp.exp(xp.where(negative, x, -x))  # |x| has no slope at 0
+    e = xp.exp(xp.where(negative, x, -x))  # −|x|, which has no slope at 0
     other = 1 - z
     return xp.where(negative, other * e - z, other - z * e) / (1 + e), -x
 
@@ -49,5 +49,5 @@ def binary_cross_entropy_from_logits(logits: T, labels: T) -> T:
     xp, x, z = wide(logits, labels)
     size = xp.abs(x)
     missed = xp.where(x < 0, z, 1 - z)
-    y = xp.log1p(xp.exp(-size)) + xp.where(missed == 0, 0.0, size * missed)
+    y = xp.log1p(xp.exp(xp.where(x < 0, x, -x))) + xp.where(missed == 0, 0.0, size * missed)
     return narrow(y, logits, labels)  # type: ignore[no-any-return]

@@ -38,7 +38,7 @@ def _parts(xp: Any, w: Any) -> tuple[Any, Any, Any, Any]:
 def _slope(x: Any) -> Any:
     xp, w = wide(x)
     near, t, inverse, h = _parts(xp, w)
-    sums = polynomial(_VALUE, t * t) + t * polynomial(_SLOPE, t * t)
+    sums = polynomial(_VALUE, t * t, single=6) + t * polynomial(_SLOPE, t * t, single=6)
     return xp.where(near, h * sums / 2, h * (h * ((1 - inverse) * inverse)) + inverse * inverse)
 
 
@@ -59,5 +59,5 @@ def expm1_over_x(x: T) -> T:
     """
     xp, w = wide(x)
     near, t, inverse, h = _parts(xp, w)
-    y = xp.where(near, h * polynomial(_VALUE, t * t), h * (h * inverse) - inverse)
+    y = xp.where(near, h * polynomial(_VALUE, t * t, single=6), h * (h * inverse) - inverse)
     return narrow(y, x)  # type: ignore[no-any-return]

@@ -25,11 +25,15 @@ from pullback.options import require_number
 from pullback.typed import T
 
 
-def _missed(xp: Any, x: Any, gamma: float) -> tuple[Any, Any, Any]:
-    """Give e^(−γ·max(x, 0)), e^−|x| and softplus(−x)."""
+def _missed(xp: Any, x: Any, gamma: float) -> tuple[Any, Any, Any, Any, Any]:
+    """Give e^−|x|, then for either label e^(−γ·max(±x, 0)) and softplus(∓x)."""
     negative = x < 0
-    e = xp.exp(xp.where(negative, x, -x))  # |x| has no slope at 0
-    return xp.exp(-gamma * xp.where(negative, 0.0, x)), e, log1p(e) + xp.where(negative, -x, 0.0)
+    size = xp.where(negative, -x, x)  # |x| has no slope at 0
+    e, far = xp.exp(-size), xp.exp(-gamma * size)
+    near = log1p(e)
+    one = xp.where(negative, 1.0, far), near + xp.where(negative, size, 0.0)
+    zero = xp.where(negative, far, 1.0), near + xp.where(negative, 0.0, size)
+    return e, *one, *zero
 
 
 def _power(xp: Any, base: Any, exponent: float) -> Any:
@@ -42,16 +46,25 @@ def _power(xp: Any, base: Any, exponent: float) -> Any:
     return product
 
 
-def _phi(xp: Any, x: Any, gamma: float) -> Any:
-    weight, e, loss = _missed(xp, x, gamma)
-    return xp.where(weight == 0, 0.0, weight * loss) / _power(xp, 1 + e, gamma)
+def _phis(xp: Any, x: Any, gamma: float) -> tuple[Any, Any]:
+    """Give φ(x) and φ(−x)."""
+    e, weight, loss, other_weight, other_loss = _missed(xp, x, gamma)
+    below = _power(xp, 1 + e, gamma)
+    return (
+        xp.where(weight == 0, 0.0, weight * loss) / below,
+        xp.where(other_weight == 0, 0.0, other_weight * other_loss) / below,
+    )
 
 
-def _phi_slope(xp: Any, x: Any, gamma: float) -> Any:
-    weight, e, loss = _missed(xp, x, gamma)
-    met = xp.where(e == 0, 0.0, gamma * loss)  # for x < 0 times e, which is 0 before the loss is infinite
+def _phi_slopes(xp: Any, x: Any, gamma: float) -> tuple[Any, Any]:
+    """Give φ′(x) and φ′(−x)."""
+    e, weight, loss, other_weight, other_loss = _missed(xp, x, gamma)
+    below = _power(xp, 1 + e, gamma + 1)
+    # e is 0 before a loss is infinite
+    met, other = xp.where(e == 0, 0.0, gamma * loss), xp.where(e == 0, 0.0, gamma * other_loss)
     total = xp.where(x < 0, met * e + 1, met + e)
-    return -weight * total / _power(xp, 1 + e, gamma + 1)
+    other_total = xp.where(x < 0, other + e, other * e + 1)
+    return -weight * total / below, -other_weight * other_total / below
 
 
 def _balance(alpha: float | None) -> tuple[float, float]:
@@ -61,8 +74,9 @@ def _balance(alpha: float | None) -> tuple[float, float]:
 def _slopes(logits: Any, labels: Any, *, gamma: float = 2.0, alpha: float | None = None) -> tuple[Any, Any]:
     xp, x, z = wide(logits, labels)
     one, zero = _balance(alpha)
-    by_x = one * z * _phi_slope(xp, x, gamma) - zero * (1 - z) * _phi_slope(xp, -x, gamma)
-    return by_x, one * _phi(xp, x, gamma) - zero * _phi(xp, -x, gamma)
+    met, other = _phis(xp, x, gamma)
+    by_met, by_other = _phi_slopes(xp, x, gamma)
+    return one * z * by_met - zero * (1 - z) * by_other, one * met - zero * other
 
 
 @example(np.array([0.7, -1.3, 2.1]), np.array([1.0, 0.0, 0.3]), domain={"labels": (0.0, 1.0)})
@@ -87,6 +101,6 @@ def focal_loss(logits: T, labels: T, *, gamma: float = 2.0, alpha: float | None 
     require_number("focal_loss", "alpha", alpha, least=0, most=1, fix="alpha=0.25")
     xp, x, z = wide(logits, labels)
     one, zero = _balance(alpha)
-    met, other = _phi(xp, x, gamma), _phi(xp, -x, gamma)
+    met, other = _phis(xp, x, gamma)
     y = one * xp.where(z == 0, 0.0, z * met) + zero * xp.where(z == 1, 0.0, (1 - z) * other)
     return narrow(y, logits, labels)  # type: ignore[no-any-return]

@@ -1,6 +1,6 @@
 """log1mexp: log(1 − e⁻ˣ) for x > 0.
 
-    log(1 − e⁻ˣ) = log(−expm1(−x)) for x ≤ log 2,   log1p(−e⁻ˣ) above
+    log(1 − e⁻ˣ) = log(−expm1(−x)) for x < log 2,   log1p(−e⁻ˣ) above, by the series of `log1p`
     its slope is e⁻ˣ / (1 − e⁻ˣ) = e⁻ˣ / −expm1(−x)    (as 1 / expm1(x) it would overflow first)
 
 Domain: x ≥ 0. Edges: −∞ at 0 with slope ∞, 0 at ∞ with slope 0; below 0 value and slope are NaN: there is no
@@ -16,8 +16,8 @@ import numpy as np
 
 from pullback.elementwise import elementwise
 from pullback.example import example
-from pullback.ops.log1p import log1p
-from pullback.ops.precision import narrow, wide
+from pullback.ops.log1p import ARTANH
+from pullback.ops.precision import narrow, polynomial, wide
 from pullback.typed import T
 
 
@@ -44,5 +44,7 @@ def log1mexp(x: T) -> T:
     """
     xp, w = wide(x)
     near = w < math.log(2)
-    y = xp.where(near, xp.log(-xp.expm1(-w)), log1p(-xp.exp(-xp.where(near, 1.0, w))))
+    e = xp.exp(-w)
+    s = xp.where(near, 0.0, -e / (2 - e))
+    y = xp.where(near, xp.log(-xp.expm1(-w)), s * polynomial(ARTANH, s * s, single=8))
     return narrow(y, x)  # type: ignore[no-any-return]

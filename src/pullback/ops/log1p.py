@@ -21,8 +21,8 @@ from pullback.example import example
 from pullback.ops.precision import narrow, polynomial, wide
 from pullback.typed import T
 
-_TERMS = 17  # s² ≤ 1/9: the next one is below the last digit of float64
-_ARTANH = [2 / (2 * k + 1) for k in range(_TERMS)]
+_TERMS = 17  # of 2·artanh(s) / s, s² ≤ 1/9: the next one is below the last digit of float64
+ARTANH = [2 / (2 * k + 1) for k in range(_TERMS)]
 
 
 def _slope(x: Any) -> Any:
@@ -49,5 +49,5 @@ def log1p(x: T) -> T:
     near = xp.abs(w) < 0.5
     t = xp.where(near, w, 0.0)
     s = t / (2 + t)
-    y = xp.where(near, s * polynomial(_ARTANH, s * s), xp.log(1 + xp.where(near, 1.0, w)))
+    y = xp.where(near, s * polynomial(ARTANH, s * s, single=8), xp.log(1 + xp.where(near, 1.0, w)))
     return narrow(y, x)  # type: ignore[no-any-return]

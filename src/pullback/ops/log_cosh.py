@@ -30,8 +30,8 @@ def _slope(x: Any) -> Any:
     xp, w = wide(x)
     near = xp.abs(w) < 1.5
     t = xp.where(near, w, 0.0)
-    e = xp.exp(-2 * xp.abs(xp.where(near, 1.5, w)))
-    by_sums = t * polynomial(_SINH, t * t) / (1 + t * t * polynomial(_COSH, t * t))
+    e = xp.exp(-2 * xp.where(near, 1.5, xp.abs(w)))
+    by_sums = t * polynomial(_SINH, t * t, single=8) / (1 + t * t * polynomial(_COSH, t * t, single=8))
     return xp.where(near, by_sums, xp.where(w < 0, e - 1, 1 - e) / (1 + e))
 
 
@@ -55,5 +55,5 @@ def log_cosh(x: T) -> T:
     near = size < 1.5
     t = xp.where(near, w, 0.0)
     e = xp.exp(-2 * xp.where(near, 1.5, size))
-    y = xp.log1p(xp.where(near, t * t * polynomial(_COSH, t * t), e))
+    y = xp.log1p(xp.where(near, t * t * polynomial(_COSH, t * t, single=8), e))
     return narrow(y + xp.where(near, 0.0, size - math.log(2)), x)  # type: ignore[no-any-return]

@@ -21,11 +21,15 @@ from pullback.ops.precision import difference, narrow, wide
 from pullback.typed import T
 
 
+def _apart(xp: Any, d: Any, rest: Any) -> Any:
+    """Give e^−|d + rest|; |d| itself has no slope at 0."""
+    return xp.exp(xp.where(d < 0, d, -d)) * (1 + xp.where(d < 0, rest, -rest))
+
+
 def _slopes(a: Any, b: Any) -> tuple[Any, Any]:
     xp, v, w = wide(a, b)
     d, rest = difference(xp, v, w)
-    size, signed = xp.where(d < 0, -d, d), xp.where(d < 0, -rest, rest)
-    e = xp.exp(-size) * (1 - signed)
+    e = _apart(xp, d, rest)
     high, low = 1 / (1 + e), e / (1 + e)
     return xp.where(d < 0, low, high), xp.where(d < 0, high, low)
 
@@ -48,6 +52,5 @@ def logaddexp(a: T, b: T) -> T:
     """
     xp, v, w = wide(a, b)
     d, rest = difference(xp, v, w)
-    e = xp.exp(-xp.abs(d)) * (1 - xp.where(d < 0, -rest, rest))
-    y = xp.where(v < w, w, v) + xp.log1p(e)
+    y = xp.where(v < w, w, v) + xp.log1p(_apart(xp, d, rest))
     return narrow(y, a, b)  # type: ignore[no-any-return]

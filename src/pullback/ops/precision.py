@@ -40,8 +40,10 @@ def narrow(result: Any, *given: Any) -> Any:
     return result if result.dtype == dtype else xp.astype(result, dtype)
 
 
-def polynomial(coefficients: Sequence[float], x: Any) -> Any:
-    """Give Σ cₖ·xᵏ, from the highest power down."""
+def polynomial(coefficients: Sequence[float], x: Any, *, single: int) -> Any:
+    """Give Σ cₖ·xᵏ, from the highest power down; `single` terms suffice for float32."""
+    if hosts.of(x).spec(x).dtype == "float32":
+        coefficients = coefficients[:single]
     total = coefficients[-1] + 0 * x
     for c in coefficients[-2::-1]:
         total = total * x + c

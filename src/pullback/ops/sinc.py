@@ -41,7 +41,9 @@ def _slope(x: Any) -> Any:
     sine, cosine, _ = _turned(xp, xp.where(near, 1.0, w))
     far = xp.where(near, 1.0, w)
     return xp.where(
-        near, -math.pi * (math.pi * w) * polynomial(_SLOPE, square), (cosine - sine / (math.pi * far)) / far
+        near,
+        -math.pi * (math.pi * w) * polynomial(_SLOPE, square, single=8),
+        (cosine - sine / (math.pi * far)) / far,
     )
 
 

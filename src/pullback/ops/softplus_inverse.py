@@ -1,6 +1,6 @@
 """softplus_inverse: log(eˣ − 1), the value whose softplus is x > 0.
 
-    log(eˣ − 1) = x + log(1 − e⁻ˣ) for large x,   log(expm1(x)) for small
+    log(eˣ − 1) = x + log(−expm1(−x))
     its slope is eˣ / (eˣ − 1) = −1 / expm1(−x)
 
 Domain: x ≥ 0. Edges: −∞ at 0 with slope ∞, ∞ at ∞ with slope 1; below 0 value and slope are NaN: softplus has
@@ -41,7 +41,4 @@ def softplus_inverse(x: T) -> T:
     Do not use it for values that may be zero: no finite parameter has a softplus of 0.
     """
     xp, w = wide(x)
-    small = w < 1
-    m = xp.expm1(xp.where(small, w, -w))
-    y = xp.log(xp.where(small, m, -m)) + xp.where(small, 0.0, w)
-    return narrow(y, x)  # type: ignore[no-any-return]
+    return narrow(w + xp.log(-xp.expm1(-w)), x)  # type: ignore[no-any-return]

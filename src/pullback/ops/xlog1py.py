@@ -22,8 +22,14 @@ from pullback.typed import T
 
 def _slopes(x: Any, y: Any) -> tuple[Any, Any]:
     xp, v, w = wide(x, y)
+    base, nothing = _base(xp, v, w)
+    return xp.where(nothing, -math.inf, log1p(base)), xp.where(w < -1, math.nan, v / (1 + base))
+
+
+def _base(xp: Any, v: Any, w: Any) -> tuple[Any, Any]:
+    """Give y with 0 where x = 0 and y = −1, and tell where that is."""
     nothing = (v == 0) & (w == -1)
-    return log1p(w), xp.where(w < -1, math.nan, v / xp.where(nothing, 1.0, 1 + w))
+    return xp.where(nothing, 0.0, w), nothing
 
 
 @example(np.array([0.7, -1.3, 2.1]), np.array([-0.2, 1.1, 2.9]), domain={"y": (-1.0, math.inf)})
@@ -43,5 +49,5 @@ def xlog1py(x: T, y: T) -> T:
     Do not use it where y is far from 0: `pb.ops.xlogy` of 1 + y is the same there.
     """
     xp, v, w = wide(x, y)
-    zero = (v == 0) & (w == w)
-    return narrow(v * log1p(xp.where(zero, 0.0, w)), x, y)  # type: ignore[no-any-return]
+    base, _ = _base(xp, v, w)
+    return narrow(xp.where((v == 0) & (w == w), 0.0, v * log1p(base)), x, y)  # type: ignore[no-any-return]

@@ -22,8 +22,14 @@ from pullback.typed import T
 
 def _slopes(x: Any, y: Any) -> tuple[Any, Any]:
     xp, v, w = wide(x, y)
+    base, nothing = _base(xp, v, w)
+    return xp.where(nothing, -math.inf, xp.log(base)), xp.where(w < 0, math.nan, v / base)
+
+
+def _base(xp: Any, v: Any, w: Any) -> tuple[Any, Any]:
+    """Give y with 1 where both are 0, and tell where that is."""
     nothing = (v == 0) & (w == 0)
-    return xp.log(w), xp.where(w < 0, math.nan, v / xp.where(nothing, 1.0, w))
+    return xp.where(nothing, 1.0, w), nothing
 
 
 @example(np.array([0.7, -1.3, 2.1]), np.array([0.2, 1.1, 2.9]), domain={"y": (0.0, math.inf)})
@@ -43,5 +49,5 @@ def xlogy(x: T, y: T) -> T:
     Do not use it for an entropy whose gradient is needed at a probability of 0: that is infinite.
     """
     xp, v, w = wide(x, y)
-    zero = (v == 0) & (w == w)
-    return narrow(v * xp.log(xp.where(zero, 1.0, w)), x, y)  # type: ignore[no-any-return]
+    base, _ = _base(xp, v, w)
+    return narrow(xp.where((v == 0) & (w == w), 0.0, v * xp.log(base)), x, y)  # type: ignore[no-any-return]
