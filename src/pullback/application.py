@@ -137,13 +137,14 @@ class RulePullback(Pullback):
                 return Cotangents(laid, [])
         return self.settled(returned, variables)
 
-    def raw(self, cotangents: Sequence[Tensor | None]) -> list[Any]:
-        """Run `grad`, and give what it returned for each input as it is: for the checker, which judges it."""
+    def opened(
+        self, cotangents: Sequence[Tensor | None]
+    ) -> tuple[Callable[..., Any], list[Any], Callable[[Any], list[Any]]]:
+        """Give `grad`, what it is handed, and how what it returns lies along the inputs: for the checker."""
         plan, grad = self.plan, self.grad
         assert grad is not None
         given = self.outputs.arranged(filled(self, cotangents))
-        returned = plan.host.run(grad, given, {}, plan.where)
-        return contract.laid(returned, plan, self.tensors, grad)[0]
+        return grad, given, lambda returned: contract.laid(returned, plan, self.tensors, grad)[0]
 
     def settled(self, returned: Any, variables: Sequence[Any] = ()) -> Cotangents:
         """Lay what `grad` returned along the inputs."""

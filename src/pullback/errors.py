@@ -32,7 +32,7 @@
         ├── ExternalMutationError    it wrote to its arguments
         └── ExternalTimeoutError     it took too long
 
-One class is one section of `docs/errors.md`; `anchor` names it.
+One class is one section of `docs/errors.md`; `anchor` names it, and `pullback explain` shows it.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class PullbackError(Exception):
             lines.append(f"  why: {why}")
         if fix:
             lines.append("  fix: " + fix.replace("\n", "\n       "))
-        lines.append(f"  read: docs/errors.md#{cls.anchor()}")
+        lines.append(f"  read: pullback explain {cls.__name__}")
         error: _Error = cls("\n".join(lines))
         return error
 

@@ -200,8 +200,8 @@ def test_every_text_says_what_to_do_and_where_to_read(name):
     text = (SNAPSHOTS / f"{name}.txt").read_text(encoding="utf-8")
     assert "\n  expected: " in text
     assert "\n  fix: " in text
-    (anchor,) = re.findall(r"^  read: docs/errors\.md#(\S+)$", text, re.MULTILINE)
-    assert f"{{#{anchor}}}" in INDEX
+    (kind,) = re.findall(r"^  read: pullback explain (\w+)$", text, re.MULTILINE)
+    assert f"{{#{getattr(errors, kind).anchor()}}}" in INDEX
 
 
 @pytest.mark.parametrize("kind", LEAVES, ids=lambda kind: kind.__name__)

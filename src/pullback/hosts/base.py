@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import contextlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from pullback.errors import HostError
 from pullback.hosts.claims import Claim
 from pullback.hosts.foreign import Foreign
+from pullback.hosts.fused import Fused
 from pullback.hosts.operation import Function, Operation, Tensor
 from pullback.hosts.overrides import Gradients
 from pullback.hosts.specs import Spec
@@ -78,6 +79,10 @@ class Facts(ABC):
 
     # Answers that are true as they stand; a host that can tell more, quickly, spares a call the long way.
 
+    def readable(self, tensor: Tensor) -> bool:
+        """Tell whether the values of a tensor are there to be read, without waiting for another device."""
+        return False
+
     def ready(self, values: Sequence[Any]) -> bool:
         """Tell quickly whether all of these are floating tensors, which need no conversion."""
         return False
@@ -114,6 +119,10 @@ class Executing(ABC):
         """Tell quickly whether values are all that is wanted: nobody differentiates, traces or listens."""
         return False
 
+    def recording(self, tensors: Sequence[Tensor]) -> bool:
+        """Tell whether somebody records what is done with these, in eager mode, to differentiate it."""
+        return False
+
 
 class Arrays(Protocol):
     """Offer the array functions that host-neutral rules are written in, beside Python's own operators."""
@@ -127,6 +136,8 @@ class Arrays(Protocol):
     @property
     def clip(self) -> Function: ...
     @property
+    def erf(self) -> Function: ...
+    @property
     def floor(self) -> Function: ...
     @property
     def isfinite(self) -> Function: ...
@@ -135,9 +146,13 @@ class Arrays(Protocol):
     @property
     def round(self) -> Function: ...
     @property
+    def sigmoid(self) -> Function: ...
+    @property
     def sign(self) -> Function: ...
     @property
     def softmax(self) -> Function: ...
+    @property
+    def softplus(self) -> Function: ...
     @property
     def sqrt(self) -> Function: ...
     @property
@@ -190,6 +205,11 @@ class Host(Facts, Executing):
     def arrays(self) -> Arrays:
         """The array functions of the framework."""
         raise self.refused("arrays")
+
+    @property
+    def fused(self) -> Mapping[str, Fused]:
+        """The operations of the framework's own that ready rules run, by the names of the rules."""
+        return {}
 
     def unbroadcast(self, cotangent: Tensor, like: Tensor) -> Tensor:
         """Sum a cotangent over the axes that broadcasting added."""

@@ -7,7 +7,7 @@ bypassed, listened to. None of these files imports its framework before the prog
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from typing import Any, Protocol, TypeAlias
 
@@ -16,7 +16,9 @@ from pullback.rule import EXACT
 from pullback.view.definition import Definition
 
 Given: TypeAlias = "tuple[tuple[Any, ...], dict[str, Any]]"  # arguments and keywords
-ByHand = Callable[[Sequence[Any], dict[str, Any], Sequence[Any]], Any]
+# A gradient that is not called yet: the function, what it is handed, and how its results lie by argument.
+Opening: TypeAlias = "tuple[Callable[..., Any], Sequence[Any], Callable[[Any], Any]]"
+ByHand = Callable[[Sequence[Any], dict[str, Any], Sequence[Any]], Opening]
 Listen = Callable[[Any], contextlib.AbstractContextManager[None]]  # takes the module to listen in
 
 
@@ -26,7 +28,11 @@ class Native(Definition):
     spelled = ""  # what is called, as code spells it; nothing where its name does not say
 
     def by_hand(self) -> ByHand | None:
-        """Give (args, kwargs, cotangents) ↦ cotangents, its pullback; None where it cannot be called so."""
+        """Give (args, kwargs, cotangents) ↦ its gradient, to be called; None where it cannot be called so."""
+        return None
+
+    def remade(self, parts: Mapping[Any, Any]) -> Any:
+        """Give the same rule, made of other functions in the places of these; None where it cannot be."""
         return None
 
     def passed_over(self, args: Sequence[Any], kwargs: dict[str, Any]) -> list[Any]:

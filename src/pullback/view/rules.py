@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
@@ -10,12 +11,14 @@ from typing import TYPE_CHECKING, Any
 from pullback import contract, outputs, tree
 from pullback.application import Application, RulePullback
 from pullback.declare import Declaration
+from pullback.define import function_of
 from pullback.hosts.base import Met
 from pullback.hosts.operation import Tensor
 from pullback.plan import Plan, plan
 from pullback.rule import EXACT, Intent, Rule, signature_of
 from pullback.view.declared import claimed
-from pullback.view.subject import Arrays, Cotangents, Pullback
+from pullback.view.native import Opening
+from pullback.view.subject import Arrays, Cotangents, Opened, Pullback
 
 if TYPE_CHECKING:
     from pullback.view.adapter import Adapter
@@ -80,24 +83,13 @@ def claim(rule: Rule | None, met: Sequence[Met], said: Declaration) -> Intent:
 
 def by_hand(adapter: Adapter) -> Pullback | None:
     """Give the user's pullback called by hand, when the function itself is a rule, native or not."""
-    rule, native = adapter.rule, None
-    if rule is None:
-        native = adapter.native_pullback()
-        rule = Rule(adapter.function, adapter.name, adapter.signature() or signature_of(None))
-    elif rule.bare or not _fits(rule, adapter):
-        return None
-    if adapter.parameters or adapter.asked.built or (adapter.rule is None and native is None):
+    run = _opening(adapter)
+    if run is None:
         return None
 
     def pull(sources: Sequence[Any], given: Sequence[Any]) -> list[Any]:
-        args, kwargs = adapter.arguments.filled(sources)
-        made, tensors = plan(rule, tuple(args), kwargs)
-        if native is None:
-            laid = _pulled(made, tensors, given)
-        else:
-            laid = _laid(native(args, kwargs, given), made, tensors)
-        found = dict(zip(map(id, tensors), laid))
-        return [found.get(id(x)) if d else None for x, d in zip(sources, adapter.differentiable)]
+        grad, handed, lay = run(sources, given)
+        return lay(adapter.host.run(grad, handed, {}, adapter.name))
 
     pull_at_once = adapter.as_program(pull)
 
@@ -107,6 +99,69 @@ def by_hand(adapter: Adapter) -> Pullback | None:
             return tuple(None if part is None else adapter.array(part) for part in parts)
 
     return pullback
+
+
+def opened(adapter: Adapter) -> Callable[[Arrays, Arrays], Opened] | None:
+    """Give the way to run a rule forward, and to leave its gradient to whoever asks."""
+    run = _opening(adapter)
+    if run is None:
+        return None
+
+    def at(inputs: Arrays, cotangents: Arrays) -> Opened:
+        with adapter.surroundings():
+            grad, given, lay = run(adapter.sources(inputs), adapter.constants(cotangents))
+
+        def laid(returned: Any) -> list[Any]:
+            return list(lay(returned))
+
+        def called(function: Function) -> Any:
+            with adapter.surroundings():
+                return adapter.host.run(function, given, {}, adapter.name)
+
+        return Opened(grad, tuple(given), called, laid, adapter.array)
+
+    return at
+
+
+def _opening(adapter: Adapter) -> Callable[[Sequence[Any], Sequence[Any]], Opening] | None:
+    rule, native = adapter.rule, None
+    if rule is None:
+        native = adapter.native_pullback()
+        rule = Rule(adapter.function, adapter.name, adapter.signature() or signature_of(None))
+    elif rule.bare or not _fits(rule, adapter):
+        return None
+    if adapter.parameters or adapter.asked.built or (adapter.rule is None and native is None):
+        return None
+
+    def run(sources: Sequence[Any], given: Sequence[Any]) -> Opening:
+        args, kwargs = adapter.arguments.filled(sources)
+        made, tensors = plan(rule, tuple(args), kwargs)
+        if native is None:
+            grad, handed, laid = _pulled(made, tensors, given)
+        else:
+            grad, handed, by_argument = native(args, kwargs, given)
+
+            def laid(returned: Any) -> list[Any]:
+                return _laid(by_argument(returned), made, tensors)
+
+        def lay(returned: Any) -> list[Any]:
+            found = dict(zip(map(id, tensors), laid(returned)))
+            return [found.get(id(x)) if d else None for x, d in zip(sources, adapter.differentiable)]
+
+        return grad, handed, lay
+
+    return run
+
+
+def remade(adapter: Adapter, parts: Mapping[Any, Any]) -> Any:
+    """Give the callable made of other functions in the places of these; None where that cannot be."""
+    rule = adapter.rule
+    if rule is None:
+        return None if adapter.native is None else adapter.native.remade(parts)
+    body = parts.get(rule.function)
+    if body is None or rule.body is not rule.function:
+        return None
+    return function_of(dataclasses.replace(rule, body=body))
 
 
 def says_second(adapter: Adapter) -> bool:
@@ -125,12 +180,12 @@ def says_second(adapter: Adapter) -> bool:
         return False
 
 
-def _pulled(made: Plan, tensors: list[Tensor], cotangents: Sequence[Tensor]) -> list[Any]:
-    """Run a rule and its `grad`, and give what that returned for each tensor, as it is."""
+def _pulled(made: Plan, tensors: list[Tensor], cotangents: Sequence[Tensor]) -> Opening:
+    """Run a rule: its `grad`, what it is handed, and how what that returns lies along the tensors."""
     values, pull = Application(made).forward(tensors)
     rest = iter(cotangents)
     assert isinstance(pull, RulePullback)
-    return pull.raw([next(rest) if made.host.differentiable(value) else None for value in values])
+    return pull.opened([next(rest) if made.host.differentiable(value) else None for value in values])
 
 
 def _laid(given: Any, made: Plan, tensors: Sequence[Tensor]) -> list[Any]:

@@ -44,6 +44,17 @@ class KnownAs:
 
 
 @dataclass(frozen=True)
+class Opened:
+    """Hold a rule that was run forward by hand: its gradient, and what it is handed."""
+
+    grad: Callable[..., Any]
+    given: tuple[Any, ...]
+    call: Callable[[Callable[..., Any]], Any]  # a function in the place of the gradient ↦ what it returns
+    lay: Callable[[Any], list[Any]]  # what is returned ↦ one tensor, or None, per input
+    array: Callable[[Any], Array]
+
+
+@dataclass(frozen=True)
 class Subject:
     """Hold one function, its example inputs and every way to differentiate it."""
 
@@ -55,9 +66,15 @@ class Subject:
     pullback: Pullback
     # The function that the pullback claims to differentiate, when it is not `forward` (intent `like`).
     target: Forward | None = None
+    # The slopes that are declared where the derivative is a choice, NaN elsewhere.
+    chosen: Forward | None = None
     body_forward: Forward | None = None
     body_pullback: Pullback | None = None
     direct_pullback: Pullback | None = None
+    # The rule run forward by hand, and its gradient left to be called.
+    opened: Callable[[Arrays, Arrays], Opened] | None = None
+    # The callable made of other functions in the places of those that a user wrote.
+    remade: Callable[[Mapping[Any, Any]], Any] = lambda parts: None
     # The pullback run on the very arrays it is given and not on copies: what it changes is seen in them.
     sharing_pullback: Pullback | None = None
     second: Callable[[Arrays, Arrays, Cotangents], tuple[Cotangents, Cotangents]] | None = None

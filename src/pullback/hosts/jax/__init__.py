@@ -130,6 +130,9 @@ class JaxHost(Host):
     repeat = staticmethod(control.repeat)
     require = staticmethod(control.require)
 
+    def readable(self, tensor: Any) -> bool:
+        return not isinstance(tensor, jax.core.Tracer)
+
     def idle(self, tensors: Sequence[Any]) -> bool:
         return self.bypassed is None and not any(isinstance(t, jax.core.Tracer) for t in tensors)
 

@@ -200,6 +200,12 @@ class TensorFlowHost(Host):
     def callback(self, foreign: Foreign, tensors: Sequence[Any], outputs: Sequence[Spec]) -> list[Any]:
         return callback.callback(foreign, tensors, outputs, recorded=self.recorded)
 
+    def readable(self, tensor: Any) -> bool:
+        return hasattr(tensor, "numpy") and tf.executing_eagerly()
+
+    def recording(self, tensors: Sequence[Any]) -> bool:
+        return self.recorded and self.bypassed is None and tf.executing_eagerly() and recording.could_record()
+
     def idle(self, tensors: Sequence[Any]) -> bool:
         return (
             self.recorded

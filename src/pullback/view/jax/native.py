@@ -12,7 +12,7 @@ import contextlib
 import functools
 import inspect
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,7 @@ from pullback.hosts.base import Met
 from pullback.patched import patched
 from pullback.rule import name_of, reach
 from pullback.view.definition import location_of, module_of, package_of
-from pullback.view.native import ByHand, Listen, Listener, Native, collecting, is_bypassed
+from pullback.view.native import ByHand, Listen, Listener, Native, Opening, collecting, is_bypassed
 
 MODULE = "jax._src.custom_derivatives"
 NEWER = "jax._src.hijax"  # what `jax.custom_vjp` becomes under the option `jax_custom_vjp3`
@@ -116,8 +116,8 @@ class CustomRule(Native):
             return None
         return self._pull
 
-    def _pull(self, args: Sequence[Any], kwargs: dict[str, Any], cotangents: Sequence[Any]) -> list[Any]:
-        """Give one cotangent, or None, for each argument."""
+    def _pull(self, args: Sequence[Any], kwargs: dict[str, Any], cotangents: Sequence[Any]) -> Opening:
+        """Run the forward; what the gradient returns is laid out as one cotangent, or None, per argument."""
         import jax
         from jax import numpy as jnp
 
@@ -127,22 +127,51 @@ class CustomRule(Native):
         bound = signature.bind(*args, **kwargs)
         bound.apply_defaults()
         values = bound.args
-        outputs, residuals = self.rule.fwd(*values)
-        leaves, structure = jax.tree_util.tree_flatten(outputs)
         rest = iter(cotangents)
-        filled = [
-            HOST.conjugate(next(rest))
-            if jnp.issubdtype(jnp.result_type(leaf), jnp.inexact)
-            else np.zeros(jnp.shape(leaf), jax.dtypes.float0)
-            for leaf in leaves
-        ]
+
+        def filled(outputs: Any) -> Any:
+            leaves, structure = jax.tree_util.tree_flatten(outputs)
+            found = [
+                HOST.conjugate(next(rest))
+                if jnp.issubdtype(jnp.result_type(leaf), jnp.inexact)
+                else np.zeros(jnp.shape(leaf), jax.dtypes.float0)
+                for leaf in leaves
+            ]
+            return jax.tree_util.tree_unflatten(structure, found)
+
+        def by_argument(given: Any) -> list[Any]:
+            moving = [i for i in range(len(values)) if i not in self.nondiff]
+            if self.kind == "jax.custom_gradient" and len(moving) == 1:
+                given = (given,) if not isinstance(given, (tuple, list)) else given
+            if not isinstance(given, (tuple, list)) or len(given) != len(moving):
+                raise ValueError("the cotangents cannot be matched to the inputs")
+            by_index = dict(zip(moving, jax.tree_util.tree_map(HOST.conjugate, list(given))))
+            return [by_index.get(index) for index in range(len(values))]
+
+        if self.kind == "jax.custom_gradient":
+            outputs, grad = self.user(*values)
+            return grad, [filled(outputs)], by_argument
+        outputs, residuals = self.rule.fwd(*values)
         fixed = [values[i] for i in self.nondiff]
-        given = self.rule.bwd(*fixed, residuals, jax.tree_util.tree_unflatten(structure, filled))
-        moving = [i for i in range(len(values)) if i not in self.nondiff]
-        if not isinstance(given, (tuple, list)) or len(given) != len(moving):
-            raise ValueError("the cotangents cannot be matched to the inputs")
-        by_index = dict(zip(moving, jax.tree_util.tree_map(HOST.conjugate, list(given))))
-        return [by_index.get(index) for index in range(len(values))]
+        return self.rule.bwd, [*fixed, residuals, filled(outputs)], by_argument
+
+    def remade(self, parts: Mapping[Any, Any]) -> Any:
+        import jax
+
+        if self.kind == "jax.custom_gradient":
+            return jax.custom_gradient(parts[self.user]) if self.user in parts else None
+        held = {name: getattr(self.rule, name, None) for name in ("fwd", "bwd", "jvp")}
+        held = {name: parts.get(part, part) for name, part in held.items()}
+        body = parts.get(self.body, self.body)
+        if self.kind == "jax.custom_jvp" and held["jvp"] is not None:
+            rule: Any = jax.custom_jvp(body, nondiff_argnums=tuple(self.nondiff))
+            rule.defjvp(held["jvp"], symbolic_zeros=self.symbolic_zeros)
+            return rule
+        if self.kind == "jax.custom_vjp" and held["fwd"] is not None and held["bwd"] is not None:
+            rule = jax.custom_vjp(body, nondiff_argnums=tuple(self.nondiff))
+            rule.defvjp(held["fwd"], held["bwd"], symbolic_zeros=self.symbolic_zeros)
+            return rule
+        return None
 
     def numbered(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
         """Make arrays of the Python numbers that JAX would differentiate."""

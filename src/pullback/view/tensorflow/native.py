@@ -11,7 +11,7 @@ import contextlib
 import os
 import sys
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from pullback.hosts.base import Met
@@ -46,7 +46,13 @@ class Made(Native):
         if self.kind != "tf.custom_gradient":
             return None
         body = self.user._tf_decorator.decorated_target
-        return lambda args, kwargs, cotangents: body(*args, **kwargs)[1](*cotangents)
+        return lambda args, kwargs, cotangents: (body(*args, **kwargs)[1], cotangents, lambda found: found)
+
+    def remade(self, parts: Mapping[Any, Any]) -> Any:
+        import tensorflow as tf
+
+        body = parts.get(self.user._tf_decorator.decorated_target)
+        return None if body is None or self.kind != "tf.custom_gradient" else tf.custom_gradient(body)
 
 
 class Seen(Native):

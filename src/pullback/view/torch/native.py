@@ -12,13 +12,13 @@ import functools
 import inspect
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from pullback.hosts.base import Met
 from pullback.patched import patched
 from pullback.view.definition import location_of
-from pullback.view.native import ByHand, Given, Listen, Listener, Native, collecting, is_bypassed
+from pullback.view.native import ByHand, Given, Listen, Listener, Native, Opening, collecting, is_bypassed
 from pullback.view.torch.context import Context
 
 FUNCTIONS = "torch.autograd.function"
@@ -38,7 +38,7 @@ class TorchRule(Native):
     def by_hand(self) -> ByHand | None:
         return self._pull
 
-    def _pull(self, args: Sequence[Any], kwargs: dict[str, Any], cotangents: Sequence[Any]) -> Any:
+    def _pull(self, args: Sequence[Any], kwargs: dict[str, Any], cotangents: Sequence[Any]) -> Opening:
         import torch
 
         from pullback.hosts.torch import HOST
@@ -57,7 +57,8 @@ class TorchRule(Native):
             context = Context(isinstance(x, torch.Tensor) and x.requires_grad for x in args)
             outputs = self.forward(context, args, kwargs)
             every = outputs if isinstance(outputs, (tuple, list)) else [outputs]
-            return self.backward(context, *map(cotangent, every))
+        # PyTorch records nothing while a backward runs.
+        return torch.no_grad()(self.backward), [context, *map(cotangent, every)], lambda found: found
 
 
 class AutogradFunction(TorchRule):
@@ -95,6 +96,13 @@ class AutogradFunction(TorchRule):
 
     def kept(self) -> tuple[Any, Any]:
         return self.user.apply, self.user
+
+    def remade(self, parts: Mapping[Any, Any]) -> Any:
+        names = ("forward", "backward", "setup_context", "jvp", "vmap")
+        given = {name: parts.get(inspect.unwrap(getattr(self.user, name))) for name in names}
+        held = {name: staticmethod(part) for name, part in given.items() if part is not None}
+        made: Any = type(self.user.__name__, (self.user,), {**held, "__module__": self.user.__module__})
+        return made.apply if held else None
 
     def forward(self, context: Context, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         if not _has_setup(self.user):

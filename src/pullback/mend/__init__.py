@@ -1,0 +1,1 @@
+"""Mending: small edits of a wrong gradient's source, found by search and proven by the checker."""

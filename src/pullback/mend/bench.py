@@ -1,0 +1,297 @@
+"""The bench: a region at all its moments, where candidates are tried and parts of the code have values.
+
+A candidate is a tree. It is compiled once and run at one moment after the other, and most die at the first.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from types import CodeType
+from typing import Any
+
+import numpy as np
+
+from pullback.checker.budget import Budget
+from pullback.mend.moment import Moment
+from pullback.mend.region import Region
+from pullback.mend.spelling import Spelling
+from pullback.mend.tree import exchanged, size
+from pullback.mend.watch import Slow, Watch
+from pullback.view.subject import Array
+
+# Functions whose kernels may end the process when they are fed what does not fit.
+FRAGILE = (
+    "scatter", "gather", "segment", "conv", "pool", "sparse", "raw_ops", "top_k", "fft", "solve", "cholesky",
+    "svd", "eig", "qr", "image", "resize", "bincount", "unique", "one_hot", "diag", "band_part", "interp",
+)  # fmt: skip
+LONGEST = 0.5  # CPU seconds that a candidate may take at one moment
+
+
+@dataclass(frozen=True)
+class Edit:
+    """Put other nodes in the places of some, and say what that means for the bug."""
+
+    changes: tuple[tuple[ast.AST, ast.AST], ...]
+    words: str
+
+    @classmethod
+    def of(cls, old: ast.AST, new: ast.AST, words: str) -> Edit:
+        """Change one place."""
+        return cls(((old, new),), words)
+
+
+@dataclass(frozen=True)
+class Tried:
+    """Hold a candidate that ran: its tree, the edits, and of each input whether it is right everywhere."""
+
+    tree: ast.Module
+    edits: tuple[Edit, ...]
+    right: tuple[bool, ...]
+    distance: float = np.inf
+
+    @property
+    def is_right(self) -> bool:
+        """Tell whether nothing is wrong any more."""
+        return all(self.right)
+
+
+@dataclass
+class Bench:
+    """Hold the region, the moments, and what was tried."""
+
+    region: Region
+    moments: list[Moment]
+    spelling: Spelling
+    budget: Budget
+    watch: Watch
+    tried: int = 0
+    seen: set[str] = field(default_factory=set)
+    nearest: list[tuple[float, int, Tried]] = field(default_factory=list)
+    kept: dict[int, tuple[ast.expr, list[Array] | None]] = field(default_factory=dict)
+
+    @property
+    def asked(self) -> list[int]:
+        """List the inputs that are judged."""
+        return [k for k, w in enumerate(self.moments[0].wanted) if w is not None and k not in self.silent]
+
+    @cached_property
+    def silent(self) -> set[int]:
+        """List the inputs for which the gradient returns None on purpose."""
+        code = self.region.compiled(self.region.tree)
+        runs = (self.guarded(moment.run, code) for moment in self.moments)
+        parts: list[Any] = next((parts for parts in runs if parts is not None), [])
+        return {k for k, part in enumerate(parts) if part is None}
+
+    def guarded(self, run: Callable[..., Any], *given: Any, seconds: float = LONGEST) -> Any:
+        """Run a candidate's code: it may fail, and it may never return."""
+        try:
+            with self.watch.allowing(seconds):
+                return run(*given)
+        except Slow:
+            return None
+        except Exception:  # a candidate may fail in any way it likes
+            return None
+
+    def judge(
+        self, tree: ast.Module, edits: tuple[Edit, ...] = (), worst: tuple[bool, ...] = ()
+    ) -> Tried | None:
+        """Try a tree: give which inputs are right at all moments; None if it fails at one.
+
+        `worst` are the inputs that must be right; what has none beyond them is not looked at any longer.
+        """
+        self.budget.look()
+        asked = self.asked
+        right = [True] * len(asked)
+        try:
+            code = self.region.compiled(tree)
+        except (SyntaxError, ValueError, TypeError, RecursionError):
+            return None
+        for n, moment in enumerate(self.moments):
+            parts = self.guarded(moment.run, code)
+            found = None if parts is None else self.guarded(moment.judged, parts)
+            if found is None and edits:
+                return None
+            found = found or [False] * len(moment.wanted)  # the rule itself may fail at another shape
+            right = [r and bool(found[k]) for r, k in zip(right, asked)]
+            if worst and not _gains(right, worst):
+                if n == 0 and edits:
+                    self.near(tree, edits, moment, parts)
+                return None
+        return Tried(tree, edits, tuple(right))
+
+    def near(self, tree: ast.Module, edits: tuple[Edit, ...], moment: Moment, parts: list[Any]) -> None:
+        """Remember a variant by how far it is from the truth at the first moment."""
+        if moment.bounds:
+            return
+        total = 0.0
+        for k in self.asked:
+            wanted = moment.wanted[k]
+            array = self.guarded(moment.opened.array, parts[k])
+            if wanted is None or array is None or array.shape != wanted.shape or not np.isfinite(array).all():
+                return
+            total += float(np.linalg.norm(array - wanted) / (np.linalg.norm(wanted) + 1e-30))
+        self.nearest.append((total, len(self.nearest), Tried(tree, edits, (False,) * len(self.asked), total)))
+
+    def attempt(self, base: Tried, edit: Edit) -> Tried | None:
+        """Try one more edit on top of others; None for what was tried before, or fails."""
+        tree = exchanged(base.tree, {id(old): new for old, new in edit.changes})
+        if tree is base.tree or not self._is_safe(base.tree, edit):
+            return None
+        try:
+            key = ast.dump(tree)
+        except RecursionError:
+            return None
+        if key in self.seen:
+            return None
+        self.seen.add(key)
+        self.tried += 1
+        return self.judge(tree, (*base.edits, edit), base.right)
+
+    def _is_safe(self, tree: ast.Module, edit: Edit) -> bool:
+        """Tell whether no kernel that may abort is fed other shapes than it was."""
+        inside = {
+            id(part)
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Call) and any(word in ast.unparse(node.func) for word in FRAGILE)
+            for argument in (*node.args, *node.keywords)
+            for part in ast.walk(argument)
+        }
+        for old, new in edit.changes:
+            if id(old) in inside and isinstance(old, ast.expr) and isinstance(new, ast.expr):
+                before, after = self.arrays(old), self.arrays(new)
+                if before is None or after is None:
+                    return False
+                if any(a.shape != b.shape or a.dtype != b.dtype for a, b in zip(before, after)):
+                    return False
+            calls = (n for n in ast.walk(new) if isinstance(n, ast.Call))
+            kept = {id(n) for n in ast.walk(old)}
+            if any(id(n) not in kept and self._is_fed_otherwise(n, old) for n in calls):
+                return False
+        return True
+
+    @staticmethod
+    def _is_fed_otherwise(call: ast.Call, old: ast.AST) -> bool:
+        """Tell whether a new call of a fragile function has other arguments than the old one."""
+        if not any(word in ast.unparse(call.func) for word in FRAGILE):
+            return False
+        return not isinstance(old, ast.Call) or any(a is not b for a, b in zip(call.args, old.args))
+
+    def learn(self, moment: Moment) -> None:
+        """Add a moment; what has values gets one more."""
+        self.moments.append(moment)
+        self.kept.clear()
+        for name in ("spaces", "names", "upstream"):
+            vars(self).pop(name, None)
+
+    # ── values of the code ───────────────────────────────────────────────────────────────────────────────
+
+    @cached_property
+    def spaces(self) -> list[dict[str, Any]]:
+        """Give the names at the end of the gradient, at every moment."""
+        code = self.region.compiled(self.region.tree, telling=True)
+        found = []
+        for moment in self.moments:
+            told = self.guarded(moment.told, code)
+            found.append({**moment.space, **(told[1] if told is not None else {})})
+        return found
+
+    def evaluated(self, node: ast.expr | str) -> list[Any] | None:
+        """Give the value of an expression at every moment; None where it has none."""
+        try:
+            if isinstance(node, str):
+                code = compile(node, "<a candidate>", "eval", dont_inherit=True)
+            else:
+                code = compile(ast.fix_missing_locations(ast.Expression(node)), "<a candidate>", "eval")
+        except (SyntaxError, ValueError, TypeError):
+            return None
+        values = []
+        for moment, space in zip(self.moments, self.spaces):
+            value = self.guarded(_value, moment, code, space)
+            if value is None:
+                return None
+            values.append(value[0])
+        return values
+
+    def arrays(self, node: ast.expr | str) -> list[Array] | None:
+        """Give the value of an expression as arrays, if it is a tensor or a number."""
+        values = self.evaluated(node)
+        return None if values is None else self.as_arrays(values)
+
+    def as_arrays(self, values: Sequence[Any]) -> list[Array] | None:
+        """Make arrays of values, if they are tensors or numbers."""
+        found = []
+        for moment, value in zip(self.moments, values):
+            if not self.spelling.is_tensor(value):
+                return None
+            array = self.guarded(moment.opened.array if hasattr(value, "dtype") else np.asarray, value)
+            if array is None or array.dtype.kind not in "fciub" or array.size > 4096:
+                return None
+            found.append(array)
+        return found
+
+    def valued(self, node: ast.expr) -> list[Array] | None:
+        """Give the arrays of an expression of the region, if it has any; asked once."""
+        if isinstance(node, (ast.Constant, ast.Tuple, ast.List, ast.Dict)):
+            return None
+        if id(node) not in self.kept:
+            self.kept[id(node)] = (node, self.arrays(node))
+        return self.kept[id(node)][1]
+
+    def expressions(self, tree: ast.Module) -> list[tuple[ast.expr, list[Array]]]:
+        """List the expressions of a variant that are tensors, with their arrays."""
+        pairs = ((node, self.valued(node)) for node in self.region.expressions(tree))
+        return [(node, arrays) for node, arrays in pairs if arrays is not None]
+
+    @cached_property
+    def names(self) -> dict[str, list[Array]]:
+        """Give the arrays of every name in reach that the forward or the gradient made."""
+        found = {}
+        told = [name for space in self.spaces[:1] for name in space]
+        mine = [
+            n for n in told if n in self.moments[0].names or n not in self.moments[0].space or n in self.given
+        ]
+        for name in mine:
+            if all(name in space for space in self.spaces):
+                arrays = self.as_arrays([space[name] for space in self.spaces])
+                if arrays is not None:
+                    found[name] = arrays
+        return found
+
+    @cached_property
+    def given(self) -> list[str]:
+        """Name what the gradient is handed."""
+        return self.region.parameters()
+
+    @cached_property
+    def upstream(self) -> list[str]:
+        """Name the cotangents that the gradient is handed."""
+        handed = {id(value) for value in self.moments[0].opened.given}
+        return [n for n in self.given if n in self.names and id(self.spaces[0].get(n)) in handed]
+
+    def where(self, node: ast.AST) -> str:
+        """Say on which line a node stands."""
+        line = getattr(node, "lineno", None)
+        return f" (line {line})" if line else ""
+
+    def text(self, node: ast.AST) -> str:
+        """Give the text of a node, shortened."""
+        text = " ".join(ast.unparse(node).split())
+        return text if len(text) <= 60 else f"{text[:57]}…"
+
+
+def _gains(right: list[bool], before: tuple[bool, ...]) -> bool:
+    """Tell whether nothing was lost, and something was won if there was anything to win."""
+    lost = any(b and not r for r, b in zip(right, before))
+    return not lost and (all(before) or any(r and not b for r, b in zip(right, before)))
+
+
+def _value(moment: Moment, code: CodeType, space: dict[str, Any]) -> tuple[Any]:
+    return (moment.opened.call(lambda *given: eval(code, dict(space))),)
+
+
+def complexity(tried: Tried, base: ast.Module) -> tuple[int, int]:
+    """Order candidates: few edits first, then little new code."""
+    return len(tried.edits), sum(size(new) for edit in tried.edits for _, new in edit.changes)

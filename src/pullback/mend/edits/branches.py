@@ -1,0 +1,119 @@
+"""A branch is wrong: its condition, one of its arms, or what happens at ties."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from pullback.mend.bench import Bench, Edit, Tried
+from pullback.mend.edit import called, filled
+
+WORDS = "a branch: its condition, an arm, ties"
+RANK = 9
+TURNS: dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
+    ast.Lt: (ast.Gt, ast.LtE, ast.GtE),
+    ast.Gt: (ast.Lt, ast.GtE, ast.LtE),
+    ast.LtE: (ast.Lt, ast.GtE, ast.Gt),
+    ast.GtE: (ast.Gt, ast.LtE, ast.Lt),
+    ast.Eq: (ast.NotEq, ast.GtE, ast.LtE),
+    ast.NotEq: (ast.Eq,),
+}
+SIGNS = {ast.Lt: "<", ast.Gt: ">", ast.LtE: "<=", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
+
+
+def edits(bench: Bench, base: Tried) -> Iterator[Edit]:
+    """Change conditions and arms of branches; share at ties."""
+    conditions = list(_conditions(bench, base))
+    for node in bench.region.expressions(base.tree):
+        at = bench.where(node)
+        if isinstance(node, ast.Compare) and len(node.ops) == 1:
+            for turn in TURNS.get(type(node.ops[0]), ()):
+                new = ast.Compare(node.left, [turn()], node.comparators)
+                old = SIGNS.get(type(node.ops[0]), "")
+                yield Edit.of(node, new, f"`{old}` stands where `{SIGNS[turn]}` is meant{at}")
+        if called(node).startswith("where") and isinstance(node, ast.Call) and len(node.args) == 3:
+            yield from _arms(bench, node)
+        if _is_condition(node, bench):
+            for other in conditions:
+                if ast.dump(other) != ast.dump(node):
+                    words = (
+                        f"the condition `{bench.text(node)}` stands where `{bench.text(other)}` is meant{at}"
+                    )
+                    yield Edit.of(node, other, words)
+                    for sign, word in (("&", "and"), ("|", "or")):
+                        both = filled(f"(A) {sign} (B)", a=node, b=other)
+                        yield Edit.of(
+                            node, both, f"`{bench.text(other)}` is missing in the condition ({word}){at}"
+                        )
+    yield from _masks(bench, base, conditions)
+
+
+def _arms(bench: Bench, node: ast.Call) -> Iterator[Edit]:
+    condition, a, b = node.args
+    at = bench.where(node)
+    swapped = ast.Call(node.func, [condition, b, a], node.keywords)
+    yield Edit.of(node, swapped, f"the arms of the branch on `{bench.text(condition)}` are exchanged{at}")
+    yield Edit.of(node, a, f"the branch on `{bench.text(condition)}` is too many{at}")
+    yield Edit.of(node, b, f"the branch on `{bench.text(condition)}` is too many{at}")
+    for arm, other in ((a, b), (b, a)):
+        yield Edit.of(
+            arm, filled("0 * E", e=other), f"`{bench.text(arm)}` is meant to be zero{bench.where(arm)}"
+        )
+        yield Edit.of(arm, filled("-E", e=other), f"`{bench.text(arm)}` is meant as minus the other arm{at}")
+        yield Edit.of(
+            arm, filled("E / 2", e=other), f"`{bench.text(arm)}` is meant as half the other arm{at}"
+        )
+
+
+def _is_condition(node: ast.expr, bench: Bench) -> bool:
+    if isinstance(node, ast.Constant):
+        return False
+    arrays = bench.valued(node)
+    return arrays is not None and arrays[0].dtype.kind == "b"
+
+
+def _conditions(bench: Bench, base: Tried) -> Iterator[ast.expr]:
+    """List conditions: those of the code, and the usual ones of the names in reach."""
+    seen = set()
+    outer = bench.region.outer
+    around = [] if outer is None else [n for n in ast.walk(outer) if isinstance(n, ast.Compare)]
+    texts = [n for n in bench.names if all(a.dtype.kind == "f" for a in bench.names[n])][:8]
+    made = [ast.parse(f"{n} {sign} {value}", mode="eval").body for n in texts for sign, value in USUAL]
+    if bench.spelling.has("abs"):
+        sized = [(n, bench.spelling.write("abs", e=n)) for n in texts]
+        made += [
+            ast.parse(f"{size} < {v}", mode="eval").body
+            for _, size in sized
+            for v in ("1", "1 / 2", "2", "3")
+        ]
+    for node in (*around, *bench.region.expressions(base.tree), *made):
+        if not isinstance(node, ast.Compare) or ast.dump(node) in seen:
+            continue
+        seen.add(ast.dump(node))
+        arrays = bench.arrays(node)
+        if arrays is not None and arrays[0].dtype.kind == "b":
+            yield node
+
+
+USUAL = (("> ", "0"), ("<", "0"), ("== ", "0"), (">", "-1"), ("<", "1"), ("<", "6"), ("<", "3"), (">", "-3"))
+
+
+def _masks(bench: Bench, base: Tried, conditions: list[ast.expr]) -> Iterator[Edit]:
+    """Zero a part where a condition does not hold, or share it among ties."""
+    spelling = bench.spelling
+    for node, arrays in bench.expressions(base.tree):
+        at, kind = bench.where(node), arrays[0].dtype.kind
+        if kind == "f" and spelling.has("where"):
+            for condition in conditions:
+                text = bench.text(condition)
+                new = filled(spelling.write("where", c="C", a="E", b="0 * E"), c=condition, e=node)
+                yield Edit.of(node, new, f"`{bench.text(node)}` is meant only where `{text}`{at}")
+                new = filled(spelling.write("where", c="C", a="0 * E", b="E"), c=condition, e=node)
+                yield Edit.of(node, new, f"`{bench.text(node)}` is meant to be zero where `{text}`{at}")
+                new = filled(spelling.write("where", c="C", a="E", b="-E"), c=condition, e=node)
+                yield Edit.of(node, new, f"`{bench.text(node)}` changes its sign where not `{text}`{at}")
+        if kind == "f" and all(((a == 0) | (a == 1)).all() for a in arrays) and arrays[0].ndim:
+            for form, axis in [("sum_all", ""), *(("sum_kept", str(k)) for k in range(arrays[0].ndim))]:
+                if spelling.has(form):
+                    new = filled(f"E / {spelling.write(form, e='E', axis=axis)}", e=node)
+                    yield Edit.of(node, new, f"`{bench.text(node)}` is not shared among ties{at}")

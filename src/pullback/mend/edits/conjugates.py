@@ -1,0 +1,21 @@
+"""A conjugate is missing, or too many."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pullback.mend.bench import Bench, Edit, Tried
+from pullback.mend.edit import filled
+
+WORDS = "a conjugate"
+RANK = 5
+
+
+def edits(bench: Bench, base: Tried) -> Iterator[Edit]:
+    """Conjugate every complex part."""
+    if not bench.spelling.has("conj"):
+        return
+    for node, arrays in bench.expressions(base.tree):
+        if arrays[0].dtype.kind == "c":
+            new = filled(bench.spelling.write("conj", e="E"), e=node)
+            yield Edit.of(node, new, f"`{bench.text(node)}` is not conjugated{bench.where(node)}")

@@ -1,0 +1,96 @@
+"""What a part would have to be, found among the expressions that the program's own words can make."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+import numpy as np
+
+from pullback.mend.bank import Bank, Hit
+from pullback.mend.bench import Bench, Edit, Tried
+from pullback.mend.edit import binary, filled
+from pullback.mend.holes import Hole, holes
+from pullback.view.subject import Array
+
+WORDS = "an expression in the program's own words, put in the place of a part, or added or multiplied to it"
+RANK = 8
+MOST = 60  # holes
+
+
+def edits(bench: Bench, base: Tried) -> Iterator[Edit]:
+    """Look every hole up: as it is, as a missing factor, as a missing term, as a factor of the cotangent."""
+    wrong = [k for k, right in zip(bench.asked, base.right) if not right]
+    found = list(holes(bench, base.tree, wrong))[:MOST]
+    if not found:
+        return
+    bank = Bank(bench, base)
+    smooth = [m for m in bench.moments if not m.bounds]
+    tolerance = max(m.tolerance for m in smooth)
+    targets: list[list[Array]] = []
+    makers: list[tuple[Hole, str, str]] = []
+    with np.errstate(all="ignore"):
+        for hole in found:
+            old, wanted = hole.old, hole.wanted
+            targets.append(wanted)
+            makers.append((hole, "whole", ""))
+            if all(o.shape == w.shape for o, w in zip(old, wanted)):
+                targets.append(
+                    [np.where(o == 0, np.nan, w / np.where(o == 0, 1, o)) for o, w in zip(old, wanted)]
+                )
+                makers.append((hole, "factor", ""))
+                targets.append([w - o for o, w in zip(old, wanted)])
+                makers.append((hole, "term", ""))
+            for text, arrays in _upstream(bench, wanted):
+                targets.append(
+                    [np.where(d == 0, np.nan, w / np.where(d == 0, 1, d)) for d, w in zip(arrays, wanted)]
+                )
+                makers.append((hole, "upstream", text))
+    hits = [
+        (hit.rank + (kind == "whole") * 0.5, n, hole, kind, text, hit)
+        for n, ((hole, kind, text), some) in enumerate(zip(makers, bank.lookup(targets, tolerance)))
+        for hit in some
+    ]
+    for _, _, hole, kind, text, hit in sorted(hits, key=lambda h: h[:2]):
+        yield _edit(bench, hole, kind, text, hit)
+
+
+def _upstream(bench: Bench, wanted: list[Array]) -> Iterator[tuple[str, list[Array]]]:
+    """Give the cotangents in forms that fit beside a value."""
+    smooth = [i for i, m in enumerate(bench.moments) if not m.bounds]
+    for name in bench.upstream:
+        arrays = [bench.names[name][i] for i in smooth]
+        for text, index in ((name, ()), (f"{name}[..., None]", (..., None)), (f"{name}[None]", (None,))):
+            shaped = [a[index] if index else a for a in arrays]
+            try:
+                if all(np.broadcast_shapes(a.shape, w.shape) == w.shape for a, w in zip(shaped, wanted)):
+                    yield text, shaped
+            except ValueError:
+                continue
+
+
+def _edit(bench: Bench, hole: Hole, kind: str, text: str, hit: Hit) -> Edit:
+    node, at = hole.node, bench.where(hole.node)
+    said = bench.text(hit.node)
+    if kind == "factor":
+        if isinstance(hit.node, ast.BinOp) and isinstance(hit.node.op, ast.Div) and _is_one(hit.node.left):
+            new: ast.expr = binary(node, ast.Div(), hit.node.right)
+            return Edit.of(
+                node, new, f"`{bench.text(node)}` is not divided by `{bench.text(hit.node.right)}`{at}"
+            )
+        return Edit.of(node, binary(node, ast.Mult(), hit.node), f"the factor `{said}` is missing{at}")
+    if kind == "term":
+        if isinstance(hit.node, ast.UnaryOp) and isinstance(hit.node.op, ast.USub):
+            less = hit.node.operand
+            return Edit.of(
+                node, binary(node, ast.Sub(), less), f"the term `-{bench.text(less)}` is missing{at}"
+            )
+        return Edit.of(node, binary(node, ast.Add(), hit.node), f"the term `{said}` is missing{at}")
+    if kind == "upstream":
+        new = filled(f"{text} * E", e=hit.node)
+        return Edit.of(node, new, f"`{bench.text(node)}` stands where `{bench.text(new)}` is meant{at}")
+    return Edit.of(node, hit.node, f"`{bench.text(node)}` stands where `{said}` is meant{at}")
+
+
+def _is_one(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value == 1

@@ -1,0 +1,59 @@
+"""A number, an index or a flag is off."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from pullback.mend.bench import Bench, Edit, Tried
+
+WORDS = "a number, an index or a flag"
+RANK = 4
+
+
+def edits(bench: Bench, base: Tried) -> Iterator[Edit]:
+    """Move numbers by one, double and halve them, turn signs and flags."""
+    for node in ast.walk(base.tree):
+        if not isinstance(node, ast.Constant):
+            continue
+        for value in others(node.value):
+            new: ast.expr = ast.Constant(value)
+            if not isinstance(value, bool) and value < 0:
+                new = ast.UnaryOp(ast.USub(), ast.Constant(-value))
+            words = f"`{node.value!r}` stands where `{value!r}` is meant{bench.where(node)}"
+            yield Edit.of(node, new, words)
+    for node in bench.region.expressions(base.tree):
+        if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice):
+            yield from _slices(bench, node, node.slice)
+
+
+def others(value: object) -> list[bool | int | float]:
+    """List the numbers that one may be mistaken for."""
+    if isinstance(value, bool):
+        return [not value]
+    if isinstance(value, int):
+        return [value + 1, value - 1, -value, 2 * value, value + 2] if value else [1, -1, 2]
+    if isinstance(value, float):
+        return [2 * value, value / 2, value + 1, value - 1, -value, 1 / value if value else 1.0]
+    return []
+
+
+def _slices(bench: Bench, node: ast.Subscript, old: ast.Slice) -> Iterator[Edit]:
+    def text(part: ast.expr | None) -> str:
+        return "" if part is None else ast.unparse(part)
+
+    low, high = text(old.lower), text(old.upper)
+    numbers = {low, high} - {""}
+    seen = {f"{low}:{high}"}
+    lows = {low, "", "1", "2", "3", *(n[1:] for n in numbers if n.startswith("-"))}
+    highs = {high, "", "-1", "-2", "-3", *(f"-{n}" for n in numbers if n.isdigit())}
+    for a in sorted(lows):
+        for b in sorted(highs):
+            if f"{a}:{b}" in seen:
+                continue
+            seen.add(f"{a}:{b}")
+            new = ast.parse(f"x[{a}:{b}]", mode="eval").body
+            assert isinstance(new, ast.Subscript)
+            changed = ast.Subscript(node.value, new.slice, ast.Load())
+            words = f"the slice `[{low}:{high}]` stands where `[{a}:{b}]` is meant{bench.where(node)}"
+            yield Edit.of(node, changed, words)

@@ -1,0 +1,57 @@
+"""A sum or a mean is missing, or runs over other axes."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from pullback.mend.bench import Bench, Edit, Tried
+from pullback.mend.edit import filled
+
+WORDS = "a sum or a mean over axes"
+RANK = 6
+# A function of a sum and its sibling, by their last words.
+SIBLINGS = {"sum": "mean", "mean": "sum", "reduce_sum": "reduce_mean", "reduce_mean": "reduce_sum"}
+
+
+def edits(bench: Bench, base: Tried) -> Iterator[Edit]:
+    """Sum or average a part over any axes; exchange sums and means."""
+    spelling = bench.spelling
+    for node, arrays in bench.expressions(base.tree):
+        rank = arrays[0].ndim
+        reduced = isinstance(node, ast.Call) and _is_reduction(node)
+        if not rank or reduced or arrays[0].dtype.kind not in "fc":
+            continue
+        axes = [str(a) for a in range(rank)] + (["(0, 1)", "(1, 2)", "(0, 2)"] if rank == 3 else [])
+        if rank == 4:
+            axes += ["(0, 1, 2)", "(0, 2, 3)", "(0, 1)", "(2, 3)"]
+        for name in ("sum", "mean"):
+            forms = [(f"{name}_all", "")]
+            forms += [(form, axis) for axis in axes for form in (name, f"{name}_kept")]
+            for form, axis in forms:
+                if spelling.has(form):
+                    new = filled(spelling.write(form, e="E", axis=axis), e=node)
+                    over = f" over axis {axis}" if axis else ""
+                    words = f"`{bench.text(node)}` is not {'summed' if name == 'sum' else 'averaged'}{over}"
+                    yield Edit.of(node, new, words + bench.where(node))
+    for node in bench.region.expressions(base.tree):
+        if isinstance(node, ast.Call) and _is_reduction(node):
+            yield from _exchanged(bench, node)
+            if not any(k.arg in ("keepdims", "keepdim") for k in node.keywords):
+                name = "keepdim" if bench.spelling.kind == "torch" else "keepdims"
+                kept = ast.Call(node.func, node.args, [*node.keywords, ast.keyword(name, ast.Constant(True))])
+                yield Edit.of(node, kept, f"`{bench.text(node)}` does not keep its axes{bench.where(node)}")
+
+
+def _is_reduction(node: ast.Call) -> bool:
+    return (isinstance(node.func, ast.Attribute) and node.func.attr in SIBLINGS) or (
+        isinstance(node.func, ast.Name) and node.func.id in ("total", "mean", "sum")
+    )
+
+
+def _exchanged(bench: Bench, node: ast.Call) -> Iterator[Edit]:
+    if not isinstance(node.func, ast.Attribute):
+        return
+    other = SIBLINGS[node.func.attr]
+    new = ast.Call(ast.Attribute(node.func.value, other, ast.Load()), node.args, node.keywords)
+    yield Edit.of(node, new, f"`{node.func.attr}` stands where `{other}` is meant{bench.where(node)}")

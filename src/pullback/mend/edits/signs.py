@@ -1,0 +1,64 @@
+"""A sign, an operator, or the brackets are wrong."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from pullback.mend.bench import Bench, Edit, Tried
+from pullback.mend.edit import OPERATORS, binary
+
+WORDS = "a sign, an operator or brackets"
+RANK = 0
+SWAPS: dict[type[ast.operator], tuple[type[ast.operator], ...]] = {
+    ast.Add: (ast.Sub, ast.Mult),
+    ast.Sub: (ast.Add, ast.Mult),
+    ast.Mult: (ast.Div, ast.MatMult, ast.Add, ast.Sub),
+    ast.Div: (ast.Mult,),
+    ast.MatMult: (ast.Mult,),
+    ast.Pow: (ast.Mult,),
+}
+SUMS, PRODUCTS = (ast.Add, ast.Sub), (ast.Mult, ast.Div)
+
+
+def edits(bench: Bench, base: Tried) -> Iterator[Edit]:
+    """Turn signs, exchange operators, regroup."""
+    for node in bench.region.expressions(base.tree):
+        at = bench.where(node)
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+            yield Edit.of(node, node.operand, f"a minus too many before `{bench.text(node.operand)}`{at}")
+        if isinstance(node, ast.BinOp):
+            for other in SWAPS.get(type(node.op), ()):
+                old, new = OPERATORS[type(node.op)], OPERATORS[other]
+                words = f"`{old}` stands where `{new}` is meant{at}"
+                yield Edit.of(node, binary(node.left, other(), node.right), words)
+            if isinstance(node.op, (ast.Div, ast.Sub)):
+                words = f"the two sides of `{OPERATORS[type(node.op)]}` are exchanged{at}"
+                yield Edit.of(node, binary(node.right, node.op, node.left), words)
+            for group in regrouped(node):
+                words = f"the brackets are wrong: `{bench.text(node)}` is meant as `{bench.text(group)}`{at}"
+                yield Edit.of(node, group, words)
+    for node, arrays in bench.expressions(base.tree):
+        if all(a.dtype.kind in "fc" for a in arrays) and not isinstance(node, ast.UnaryOp):
+            yield Edit.of(
+                node,
+                ast.UnaryOp(ast.USub(), node),
+                f"a minus is missing before `{bench.text(node)}`{bench.where(node)}",
+            )
+
+
+def regrouped(node: ast.BinOp) -> Iterator[ast.expr]:
+    """Give the other ways to bracket an operation."""
+    left, right = node.left, node.right
+    if isinstance(left, ast.BinOp):
+        a, b, c = left.left, left.right, right
+        if isinstance(left.op, PRODUCTS) and isinstance(node.op, (*SUMS, *PRODUCTS)):
+            yield binary(a, left.op, binary(b, node.op, c))
+        if isinstance(left.op, SUMS) and isinstance(node.op, PRODUCTS):
+            yield binary(a, left.op, binary(b, node.op, c))
+        if isinstance(left.op, PRODUCTS) and isinstance(left.left, ast.BinOp) and isinstance(node.op, SUMS):
+            yield binary(
+                left.left.left, left.left.op, binary(binary(left.left.right, left.op, b), node.op, c)
+            )
+    if isinstance(right, ast.BinOp) and isinstance(right.op, (*SUMS, *PRODUCTS)):
+        yield binary(binary(left, node.op, right.left), right.op, right.right)

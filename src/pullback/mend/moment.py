@@ -1,0 +1,254 @@
+"""A moment: one point and one cotangent, with the names that the forward left there, and what is right there.
+
+The truth is that of the checker: the plain gradient of the body where differences confirm it, else the
+differences. At a kink no single answer is right: there the one-sided slopes bound every honest one.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from types import CodeType, FrameType, FunctionType
+from typing import Any
+
+import numpy as np
+
+from pullback import tree
+from pullback.checker.directions import floor_of, signed
+from pullback.checker.edges import groups_of, slopes_along
+from pullback.checker.evidence import COLUMNS, differences
+from pullback.checker.numeric import derivative_test
+from pullback.checker.oracle import body_gradient
+from pullback.checker.problem import Problem
+from pullback.checker.settings import Settings
+from pullback.checker.space import Space
+from pullback.dtypes import double
+from pullback.mend.region import plain
+from pullback.view.subject import Array, Arrays, Opened, Subject
+
+EXACT, MEASURED = 1e-9, 2e-6  # relative, of a truth by autodiff and by differences
+DIRECTIONS = 6
+
+
+@dataclass(frozen=True)
+class Bound:
+    """Say that ⟨g, u⟩ lies between two numbers."""
+
+    u: Array
+    low: float
+    high: float
+
+    def holds(self, g: Array) -> bool:
+        """Tell whether a gradient is within."""
+        claimed = float(g @ self.u)
+        scale = max(abs(self.low), abs(self.high), abs(claimed))
+        return max(self.low - claimed, claimed - self.high) <= 1e-3 * scale
+
+
+@dataclass
+class Moment:
+    """Hold one point, one cotangent, and what is right there."""
+
+    label: str
+    inputs: Arrays
+    opened: Opened
+    space: dict[str, Any]  # every name in reach of the gradient
+    names: list[str]  # those that the forward gave a value to
+    problem: Problem
+    wanted: tuple[Array | None, ...]  # per input; None where nothing is asked
+    tolerance: float
+    bounds: tuple[Bound, ...] = ()  # at a kink
+    measured: tuple[Array, ...] = field(default=(), repr=False)
+
+    def run(self, code: CodeType) -> list[Any]:
+        """Run a variant of the gradient, and give what it returns for each input."""
+        grad = self.opened.grad
+        function = FunctionType(code, self.space, "grad", plain(grad).__defaults__)
+        function.__kwdefaults__ = plain(grad).__kwdefaults__
+        returned = self.opened.call(_bound(grad, function))
+        return self.opened.lay(returned)
+
+    def told(self, code: CodeType) -> tuple[Any, dict[str, Any]]:
+        """Run a variant that tells its names; give what it returned, and them."""
+        grad = self.opened.grad
+        function = FunctionType(code, self.space, "grad", plain(grad).__defaults__)
+        function.__kwdefaults__ = plain(grad).__kwdefaults__
+        returned, names = self.opened.call(_bound(grad, function))
+        return returned, names
+
+    def judged(self, parts: Sequence[Any]) -> list[bool | None]:
+        """Tell of each input whether its cotangent is right; None where nothing is asked."""
+        arrays = [None if part is None else self.opened.array(part) for part in parts]
+        if self.bounds:
+            return self._bounded(arrays)
+        return [None if w is None else self.is_right(a, w) for a, w in zip(arrays, self.wanted)]
+
+    def is_right(self, array: Array | None, wanted: Array) -> bool:
+        """Compare a cotangent with the truth."""
+        if array is None or array.shape != wanted.shape or array.dtype.kind not in "fc":
+            return False
+        if array.dtype.kind == "c" and wanted.dtype.kind != "c":
+            return False
+        return bool(self.distance(array, wanted) <= self.tolerance)
+
+    def distance(self, array: Array, wanted: Array) -> float:
+        """Give the largest relative difference."""
+        if not np.isfinite(array).all():
+            return np.inf
+        with np.errstate(over="ignore", invalid="ignore"):
+            size = np.abs(wanted)
+            typical = max(float(size.max(initial=0.0)), self.typical)
+            gap = np.abs(array - wanted) / (0.3 * size + 0.1 * typical + 1e-300)
+        return float(gap.max(initial=0.0))
+
+    @property
+    def typical(self) -> float:
+        """Give a size below which a cotangent counts as zero."""
+        return 1e-6 * max(
+            (float(np.abs(w).max(initial=0.0)) for w in self.wanted if w is not None), default=0.0
+        )
+
+    def _bounded(self, arrays: list[Array | None]) -> list[bool | None]:
+        """Judge at a kink: each input along its own directions, and all of them along common ones."""
+        domain, chosen = self.problem.domain, self.problem.chosen
+        found: list[bool | None] = [None] * len(self.wanted)
+        for place, k in enumerate(chosen):
+            wanted, array = self.wanted[k], arrays[k]
+            if wanted is None:
+                continue
+            found[k] = array is not None and array.shape == wanted.shape and bool(np.isfinite(array).all())
+            if found[k]:
+                vector = domain.pack([array if p == place else None for p in range(len(chosen))])
+                outside = np.ones(vector.size, bool)
+                outside[domain.part(place)] = False
+                own = [bound for bound in self.bounds if not bound.u[outside].any()]
+                found[k] = all(bound.holds(vector) for bound in own)
+        if all(f is not False for f in found):
+            whole = domain.pack([arrays[k] if self.wanted[k] is not None else None for k in chosen])
+            if not all(bound.holds(whole) for bound in self.bounds):
+                return [None if f is None else False for f in found]
+        return found
+
+
+def _bound(grad: Any, function: Any) -> Any:
+    """Hand on the arguments that were filled in before."""
+    import functools
+
+    if isinstance(grad, functools.partial):
+        return functools.partial(function, *grad.args, **grad.keywords)
+    return function
+
+
+def truth(subject: Subject, problem: Problem, v: Array, settings: Settings) -> tuple[Array, float] | None:
+    """Give the true gradient of ⟨v, f⟩ and its relative error; None where it cannot be had."""
+    if problem.unit < 1e-12 and subject.body_pullback is not None:
+        probe = Problem(
+            subject.oracle_forward, subject.body_pullback, subject.inputs, subject.differentiable,
+            limits=subject.limits,
+        )  # fmt: skip
+        try:
+            proven = (
+                derivative_test(probe, settings.rng(31), settings).verdict == "right" and not probe.silent
+            )
+        except Exception:  # the body need not be differentiable
+            proven = False
+        found = body_gradient(subject, problem, v) if proven else None
+        if found is not None and np.isfinite(found).all():
+            # What only a finer dtype than the shipped one can see is no fault of the rule.
+            return found, max(EXACT, 6 * settings.shipped)
+    if problem.x.size > COLUMNS:
+        return None
+    measured = v @ differences(problem)
+    tolerance = MEASURED if problem.unit < 1e-12 else 30 * problem.unit**0.5
+    return (measured, tolerance) if np.isfinite(measured).all() else None
+
+
+def bounds(problem: Problem, v: Array, rng: np.random.Generator) -> tuple[Bound, ...]:
+    """Bound the gradient at a kink; nothing where the point is smooth."""
+    scale = np.maximum(np.abs(problem.x), floor_of(problem.x))
+    groups = groups_of(problem.x)[:3]
+    single = [np.eye(1, problem.x.size, i)[0] for i in range(min(problem.x.size, 24))]
+    shared = [np.isin(np.arange(problem.x.size), group).astype(float) for group in groups]
+    found, kinked = [], False
+    for base in (*single, *shared):
+        slopes = slopes_along(problem, base * scale)
+        if slopes is None:
+            continue
+        low, high, here = slopes.interval(v)
+        kinked = kinked or here
+        if np.isfinite([low, high]).all():
+            found.append(Bound(base * scale, low, high))
+    return tuple(found) if kinked else ()
+
+
+def recorded(subject: Subject, inputs: Arrays, v: Arrays) -> tuple[Opened, dict[CodeType, dict[str, Any]]]:
+    """Run a rule forward, and keep the names of every function of its author's file."""
+    assert subject.opened is not None
+    seen: dict[CodeType, dict[str, Any]] = {}
+    file = plain(subject.opened(inputs, v).grad).__code__.co_filename
+
+    def listen(frame: FrameType, event: str, argument: Any) -> None:
+        if event == "return" and frame.f_code.co_filename == file:
+            seen[frame.f_code] = dict(frame.f_locals)
+
+    before = sys.getprofile()
+    sys.setprofile(listen)
+    try:
+        opened = subject.opened(inputs, v)
+    finally:
+        sys.setprofile(before)
+    return opened, seen
+
+
+def moment(
+    subject: Subject, label: str, inputs: Arrays, settings: Settings, salt: int, given: Arrays | None = None
+) -> Moment | None:
+    """Make a moment of a point; None where the function or the truth is not to be had there."""
+    subject = subject.at(inputs)
+    try:
+        problem = Problem.of(subject)
+        if not problem.x.size or not np.isfinite(problem.y).all():
+            return None
+        rng = settings.rng(40, salt)
+        v = signed(rng, problem.y.size) if given is None else problem.codomain.pack(given)
+        limits = bounds(problem, v, rng)
+        found = truth(subject, problem, v, settings)
+        if found is None and not limits:
+            return None
+        opened, seen = recorded(subject, inputs, problem.codomain.unpack(v))
+    except Exception:  # a user's function may refuse a point in any way it likes
+        return None
+    vector, tolerance = found if found is not None else (np.zeros(problem.x.size), 1e-3)
+    domain = problem.domain
+    wide = Space(domain.shapes, tuple(map(double, domain.dtypes))).unpack(vector)
+    wanted: list[Array | None] = [None] * len(inputs)
+    for k, part in zip(problem.chosen, wide):
+        wanted[k] = part
+    space, names = surroundings(opened.grad, seen)
+    return Moment(
+        label, inputs, opened, space, names, problem, tuple(wanted), tolerance, limits
+    )  # fmt: skip
+
+
+def surroundings(
+    grad: Callable[..., Any], seen: dict[CodeType, dict[str, Any]]
+) -> tuple[dict[str, Any], list[str]]:
+    """Collect the names in reach of a gradient: of its module, of its closure, and of the forward's run."""
+    function = plain(grad)
+    space = dict(function.__globals__)
+    closed = {}
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
+        try:
+            closed[name] = cell.cell_contents
+        except ValueError:  # a cell that is not filled yet
+            continue
+    around = next((names for code, names in seen.items() if function.__code__ in code.co_consts), {})
+    space |= around
+    space |= closed
+    return space, [*dict.fromkeys((*around, *closed))]
+
+
+def leaves(value: Any) -> list[Any]:
+    """List the leaves of what a gradient returned."""
+    return tree.flatten(value)[0]

@@ -1,0 +1,75 @@
+"""The points at which candidates are tried: small, different in kind, and of more than one shape."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pullback.checker.finding import Report
+from pullback.checker.points import finite, own_points
+from pullback.checker.settings import Settings
+from pullback.checker.shrink import candidates
+from pullback.dtypes import is_real_or_complex
+from pullback.mend.moment import Moment, moment
+from pullback.view.subject import Arrays, Subject
+
+SMALL = 160  # numbers in all inputs together
+OWN = ("both signs", "between the given values", "in (0, 1)", "positive", "wide")
+
+
+def moments(subject: Subject, report: Report, settings: Settings) -> list[Moment]:
+    """Give the moments, those that show the failure first."""
+    found: list[Moment] = []
+    for n, (label, inputs) in enumerate(_chosen(subject, report, settings)):
+        made = moment(subject, label, inputs, settings, n)
+        if made is not None:
+            found.append(made)
+        if made is not None and n == 0:  # the same point with another cotangent
+            again = moment(subject, label, inputs, settings, 100)
+            found += [] if again is None else [again]
+        if len(found) >= 7:
+            break
+    return found
+
+
+def shrunk(subject: Subject, inputs: Arrays) -> Arrays:
+    """Give smaller inputs at which the function exists, if these are large."""
+    for _ in range(4):
+        if sum(x.size for x in inputs) <= SMALL:
+            break
+        smaller = next(
+            (c for c in candidates(inputs) if sum(x.size for x in c) < sum(x.size for x in inputs)
+             and finite(subject, c) is not None), None,
+        )  # fmt: skip
+        if smaller is None:
+            break
+        inputs = smaller
+    return inputs
+
+
+def _chosen(subject: Subject, report: Report, settings: Settings) -> Iterator[tuple[str, Arrays]]:
+    given = shrunk(subject, subject.inputs)
+    failing = [f for f in report.failures if f.inputs is not None and f.probe == "derivative"]
+    for finding in failing[:1]:
+        inputs = finding.inputs or ()
+        if len(inputs) == len(given) and finding.point != "given":
+            yield finding.point, shrunk(subject, tuple(x.astype(g.dtype) for x, g in zip(inputs, given)))
+    yield "given", given
+    rng = settings.rng(41)
+    moved = tuple(
+        (x * rng.uniform(0.7, 1.3, x.shape)).astype(x.dtype) if is_real_or_complex(x.dtype) else x
+        for x in given
+    )
+    yield "beside the given one", moved
+    drawn = {p.label: p for p in own_points(subject.at(given), settings.rng(42))}
+    resized = [p for p in drawn.values() if p.resized]
+    for point in resized[:2]:
+        yield point.label, point.inputs
+    for label in OWN:
+        if label in drawn:
+            yield label, drawn[label].inputs
+
+
+def described(found: Moment) -> str:
+    """Say where a point is, in words."""
+    shapes = ", ".join(f"{x.dtype.name}{list(x.shape)}" for x in found.inputs)
+    return f"{found.label}: {shapes}"

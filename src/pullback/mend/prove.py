@@ -1,0 +1,275 @@
+"""Proof: the edited text, compiled and run in a namespace of its own, is what the checker finds right.
+
+The module is not run again. Its functions are made anew of the edited text, with the same closures, and call
+each other there; the user's own objects stay as they are.
+"""
+
+from __future__ import annotations
+
+import ast
+import linecache
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from types import CellType, CodeType, FunctionType
+from typing import Any
+
+import numpy as np
+
+from pullback.checker.examine import examine, excuse
+from pullback.checker.finding import Report
+from pullback.checker.inquiry import check_subject
+from pullback.checker.numeric import derivative_test
+from pullback.checker.points import Point, finite, own_points
+from pullback.checker.problem import Problem
+from pullback.checker.second import second_subject
+from pullback.checker.settings import Settings
+from pullback.checker.within import within
+from pullback.hosts.base import Host
+from pullback.mend.bench import Tried
+from pullback.mend.patch import Patch, Span
+from pullback.mend.region import Region
+from pullback.mend.tree import children, edited, spans
+from pullback.view import subject_of
+from pullback.view.subject import Arrays, Subject
+
+
+class Remade(Mapping[Any, Any]):
+    """Give, of a function of the file, the one that the edited text makes in its place."""
+
+    def __init__(self, region: Region, text: str) -> None:
+        self.file = region.source.file
+        self.old = dict(_paths(region.source.compiled))
+        # Whoever reads the source of what runs, as AutoGraph does, must find the edited text.
+        self.virtual = os.path.join("mended", os.path.basename(self.file))
+        linecache.cache[self.virtual] = (len(text), None, text.splitlines(True), self.virtual)
+        new = compile(text, self.virtual, "exec", dont_inherit=True)
+        self.new = {path: code for code, path in _paths(new)}
+        self.spaces: dict[int, dict[str, Any]] = {}
+        self.made: dict[int, Any] = {}
+
+    def __contains__(self, function: object) -> bool:
+        return isinstance(function, FunctionType) and self._path(function.__code__) is not None
+
+    def __getitem__(self, function: Any) -> Any:
+        if function not in self:
+            raise KeyError(function)
+        return self._made(function)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(())
+
+    def __len__(self) -> int:
+        return 0
+
+    def _path(self, code: CodeType) -> Any:
+        if code.co_filename != self.file:
+            return None
+        known = self.old.get(code)
+        if known is not None:
+            return known
+        where = (code.co_name, code.co_firstlineno)
+        found = [path for other, path in self.old.items() if (other.co_name, other.co_firstlineno) == where]
+        return found[0] if len(found) == 1 else None
+
+    def _space(self, space: dict[str, Any]) -> dict[str, Any]:
+        """Copy the namespace of a module, with its functions made anew in it."""
+        if id(space) not in self.spaces:
+            fresh = self.spaces[id(space)] = dict(space)
+            for name, value in space.items():
+                if value in self and value.__globals__ is space if isinstance(value, FunctionType) else False:
+                    fresh[name] = self._made(value)
+        return self.spaces[id(space)]
+
+    def _made(self, function: FunctionType) -> FunctionType:
+        if id(function) in self.made:
+            made: FunctionType = self.made[id(function)]
+            return made
+        code = self.new.get(self._path(function.__code__))
+        if code is None or code.co_freevars != function.__code__.co_freevars:
+            raise KeyError(function)
+        cells = tuple(CellType() for _ in code.co_freevars)
+        made = FunctionType(
+            code, self._space(function.__globals__), function.__name__, function.__defaults__, cells
+        )
+        self.made[id(function)] = made
+        made.__kwdefaults__ = function.__kwdefaults__
+        made.__dict__.update(function.__dict__)
+        made.__qualname__, made.__module__ = function.__qualname__, function.__module__
+        for cell, old in zip(cells, function.__closure__ or ()):
+            try:
+                value = old.cell_contents
+            except ValueError:  # a cell that is not filled yet
+                continue
+            cell.cell_contents = self._made(value) if value in self else value
+        return made
+
+
+def _paths(code: CodeType, path: tuple[Any, ...] = ()) -> Iterator[tuple[CodeType, tuple[Any, ...]]]:
+    """Name code objects by where they stand in one another."""
+    yield code, path
+    counts: dict[str, int] = {}
+    for part in code.co_consts:
+        if isinstance(part, CodeType):
+            nth = counts[part.co_name] = counts.get(part.co_name, -1) + 1
+            yield from _paths(part, (*path, (part.co_name, nth)))
+
+
+@dataclass(frozen=True)
+class Proof:
+    """Hold what a patch is, and what the checker said of it."""
+
+    spans: tuple[Span, ...]
+    report: Report
+    refuted: str = ""  # a further point at which it is wrong
+
+    @property
+    def holds(self) -> bool:
+        """Tell whether the checker found the edited rule right, at every size."""
+        sized = any("size seems to be written" in f.sentence for f in self.report.findings)
+        return self.report.verdict == "right" and not sized and not self.refuted
+
+
+@dataclass
+class Prover:
+    """Prove variants of one region."""
+
+    region: Region
+    subject: Subject
+    host: Host
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    settings: Settings
+    checks: int = 0
+
+    def text(self, tried: Tried) -> tuple[tuple[Span, ...], str] | None:
+        """Give the edited text; None where it does not say what was tried."""
+        region = self.region
+        try:
+            found = spans(region.tree, tried.tree, region.source)
+            text = edited(region.source.text, found)
+            tree = ast.parse(text)
+        except (SyntaxError, ValueError, RecursionError):
+            return None
+        for old, new in zip(region.tree.body, tried.tree.body):
+            here = old.value if isinstance(old, ast.Expr) and isinstance(old.value, ast.Lambda) else old
+            meant = new.value if isinstance(new, ast.Expr) and here is not old else new
+            there = _followed(tree, _way(region.source.tree, here))
+            if there is None or ast.dump(there) != ast.dump(meant):
+                return None
+        return found, text
+
+    def subject_of(self, text: str) -> Subject | None:
+        """Make a subject of the edited text."""
+        try:
+            function = self.subject.remade(Remade(self.region, text))
+            if function is None:
+                return None
+            made = subject_of(self.host, function, self.args, self.kwargs)
+        except Exception:  # what an edit makes may fail in any way it likes
+            return None
+        given = self.subject
+        return replace(
+            made, domain=given.domain, accuracy=given.accuracy, order=given.order, is_builtin=False
+        )
+
+    def prove(self, tried: Tried, budget: float) -> Proof | None:
+        """Check a variant to the second order; None where it cannot be made."""
+        written = self.text(tried)
+        made = None if written is None else self.subject_of(written[1])
+        if written is None or made is None:
+            return None
+        self.checks += 1
+        try:
+            report = check_subject(made, replace(self.settings, budget=max(budget, 0.5)))
+        except Exception:  # the edited function may fail at its example
+            return None
+        proof = Proof(written[0], report)
+        return replace(proof, refuted=self._refuted(tried, made)) if proof.holds else proof
+
+    def _refuted(self, tried: Tried, made: Subject) -> str:
+        """Look at further points, and on both sides of the numbers that new conditions compare with."""
+        fine = (made.astype("float64") if made.astype is not None else None) or made
+        fine = within(replace(fine, domain=made.domain))
+        points = [
+            *own_points(fine, self.settings.rng(61)),
+            *_beside(tried, fine.inputs, self.settings.rng(62)),
+        ]
+        for point in points:
+            if finite(fine, point.inputs) is None:
+                continue
+            found = examine(fine, point, self.settings.rng(63), self.settings, own=True)
+            if found.verdict == "wrong" and not excuse(fine, point, found, self.settings):
+                return point.label
+        return ""
+
+    def twice(self, tried: Tried, inputs: Arrays) -> bool:
+        """Tell whether the second order of a variant is right at a point."""
+        written = self.text(tried)
+        made = None if written is None else self.subject_of(written[1])
+        if made is None or made.second is None:
+            return False
+        fine = (made.astype("float64") if made.astype is not None else None) or made
+        lifted = second_subject(fine.at(inputs), self.settings.rng(51))
+        found = derivative_test(Problem.of(lifted), self.settings.rng(52), self.settings)
+        return found.verdict == "right"
+
+    def patch(self, tried: Tried, proof: Proof, points: tuple[str, ...]) -> Patch:
+        """Hand a proven variant over."""
+        words = "; ".join(dict.fromkeys(edit.words for edit in tried.edits))
+        order = (
+            2 if any(f.probe == "second_order" and f.verdict == "right" for f in proof.report.findings) else 1
+        )
+        return Patch(self.region.source.file, self.region.source.text, proof.spans, words, points, order)
+
+
+def _beside(tried: Tried, inputs: Arrays, rng: np.random.Generator) -> Iterator[Point]:
+    """Draw points whose entries lie close to the numbers in new conditions, on both sides."""
+    new = [part for edit in tried.edits for _, node in edit.changes for part in ast.walk(node)]
+    numbers = {
+        float(n.value)
+        for part in new
+        if isinstance(part, ast.Compare)
+        for n in ast.walk(part)
+        if isinstance(n, ast.Constant) and isinstance(n.value, (int, float)) and n.value
+    }
+    for number in sorted(numbers):
+        for near in (1e-3, 1e-2, 5e-2):
+            drawn = tuple(
+                (number * rng.choice([-1, 1], x.shape) * (1 + near * rng.choice([-1, 1], x.shape))).astype(
+                    x.dtype
+                )
+                if x.dtype.kind == "f"
+                else x
+                for x in inputs
+            )
+            for k, x in enumerate(inputs):
+                if x.dtype.kind == "f":
+                    yield Point(
+                        f"beside {number:g}",
+                        tuple(d if i == k else y for i, (d, y) in enumerate(zip(drawn, inputs))),
+                    )
+
+
+def _way(tree: ast.AST, node: ast.AST) -> list[tuple[str, int]] | None:
+    """Give the way from the root of a tree to a node."""
+    if tree is node:
+        return []
+    for name, index, child in children(tree):
+        rest = _way(child, node)
+        if rest is not None:
+            return [(name, index), *rest]
+    return None
+
+
+def _followed(tree: ast.AST, way: list[tuple[str, int]] | None) -> ast.AST | None:
+    if way is None:
+        return None
+    found: Any = tree
+    for name, index in way:
+        found = getattr(found, name, None)
+        if index >= 0:
+            found = found[index] if isinstance(found, list) and index < len(found) else None
+        if found is None:
+            return None
+    return found if isinstance(found, ast.AST) else None

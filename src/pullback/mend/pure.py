@@ -1,0 +1,129 @@
+"""Whether code looks pure: only that is run with edits in it.
+
+One pass over the gradient and the functions of the user that it calls. What writes, prints, asks the system
+or changes what it was not given is named; what comes from a package that computes is believed.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import textwrap
+import types
+from collections.abc import Iterator
+from typing import Any
+
+from pullback import hosts
+
+COMPUTING = (
+    *hosts.ROOTS, "numpy", "math", "cmath", "operator", "functools", "itertools", "pullback", "keras",
+    "scipy",
+    "builtins", "array_api_compat", "opt_einsum", "einops", "typing", "collections", "jaxlib", "ml_dtypes",
+    "equinox", "dataclasses", "numbers", "fractions", "decimal", "_operator", "tf_keras", "copy", "enum",
+)  # fmt: skip
+SPEAKING = {
+    "print", "open", "input", "exec", "eval", "setattr", "delattr", "compile", "breakpoint", "exit", "quit",
+    "__import__", "globals", "vars", "print_v2", "write_file", "read_file", "py_function", "numpy_function",
+    "io_callback", "system", "popen", "save", "savez", "tofile", "seed", "manual_seed", "set_seed",
+    "set_random_seed",
+}  # fmt: skip
+CHANGING = {
+    "assign",
+    "assign_add",
+    "assign_sub",
+    "append",
+    "extend",
+    "insert",
+    "remove",
+    "clear",
+    "update",
+    "write",
+}
+
+
+def impurity(tree: ast.AST, space: dict[str, Any], local: set[str] | None = None) -> str | None:
+    """Name what looks impure in code that runs with these names; None if nothing does."""
+    return _Pass(set()).look(tree, space, _stored(tree) if local is None else local)
+
+
+def _stored(tree: ast.AST) -> set[str]:
+    """Name what code gives a value to, or is handed."""
+    stored = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    return stored | {n.arg for n in ast.walk(tree) if isinstance(n, ast.arg)}
+
+
+class _Pass:
+    def __init__(self, seen: set[Any]) -> None:
+        self.seen = seen
+
+    def look(self, tree: ast.AST, space: dict[str, Any], local: set[str]) -> str | None:
+        return next(self._found(tree, space, local), None)
+
+    def _found(self, tree: ast.AST, space: dict[str, Any], local: set[str]) -> Iterator[str]:
+        for node in ast.walk(tree):
+            if isinstance(node, (ast.Global, ast.Nonlocal)):
+                yield f"it gives a value to `{node.names[0]}`, which is not its own"
+            if isinstance(node, (ast.Import, ast.ImportFrom, ast.With, ast.AsyncWith, ast.Delete)):
+                continue
+            if isinstance(node, (ast.Attribute, ast.Subscript)) and isinstance(
+                node.ctx, (ast.Store, ast.Del)
+            ):
+                root = _root(node)
+                if isinstance(node, ast.Attribute) or root not in local:
+                    yield f"it changes `{ast.unparse(node)}`"
+            if isinstance(node, ast.Call):
+                yield from self._call(node, space, local)
+
+    def _call(self, node: ast.Call, space: dict[str, Any], local: set[str]) -> Iterator[str]:
+        function = node.func
+        name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+        if name in SPEAKING:
+            yield f"it calls `{name}`"
+        if isinstance(function, ast.Attribute) and name in CHANGING and _root(function) not in local:
+            yield f"it calls `{ast.unparse(function)}`"
+        value = _resolved(function, space)
+        if value is None or id(value) in self.seen:
+            return
+        self.seen.add(id(value))
+        inner = inspect.unwrap(value) if callable(value) else value
+        module = str(getattr(inner, "__module__", None) or getattr(type(inner), "__module__", "") or "")
+        if module.partition(".")[0] in COMPUTING:
+            return
+        if isinstance(inner, types.FunctionType):
+            yield from self._function(inner)
+        elif isinstance(inner, (types.BuiltinFunctionType, types.ModuleType)):
+            yield f"it calls `{ast.unparse(function)}`, which is not known to compute only"
+
+    def _function(self, function: types.FunctionType) -> Iterator[str]:
+        try:
+            tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
+        except (OSError, TypeError, SyntaxError):
+            return  # a lambda in the middle of a line, or typed in
+        space = {**function.__globals__, **dict(_cells(function))}
+        found = self.look(tree, space, _stored(tree))
+        if found:
+            yield f"`{function.__name__}`, which it calls: {found}"
+
+
+def _cells(function: types.FunctionType) -> Iterator[tuple[str, Any]]:
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
+        try:
+            yield name, cell.cell_contents
+        except ValueError:  # a cell that is not filled yet
+            continue
+
+
+def _root(node: ast.AST) -> str:
+    while isinstance(node, (ast.Attribute, ast.Subscript, ast.Call)):
+        node = node.func if isinstance(node, ast.Call) else node.value
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def _resolved(node: ast.AST, space: dict[str, Any]) -> Any:
+    """Find what a dotted name means, without running anything but attribute reads of modules."""
+    if isinstance(node, ast.Name):
+        return space.get(node.id)
+    if isinstance(node, ast.Attribute):
+        owner = _resolved(node.value, space)
+        return getattr(owner, node.attr, None) if isinstance(owner, types.ModuleType) else None
+    return None

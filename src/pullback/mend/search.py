@@ -1,0 +1,240 @@
+"""The search: from a wrong rule to edits of its source that the checker finds right.
+
+Candidates run in this process: a forked one would hang in a framework's threads, and a new one would have to
+run the user's program again. What keeps that safe: only code that looks pure is run, on small copies of the
+inputs, with a timer for each candidate and a budget in CPU seconds for all; nothing is printed or written. In
+the command `pullback check` this process is the child in which a rule is checked already.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from pullback import hosts, tree
+from pullback.checker.budget import Budget, Spent
+from pullback.checker.finding import Report
+from pullback.checker.settings import Settings
+from pullback.checker.space import roundoff
+from pullback.checker.within import within
+from pullback.mend.bench import Bench, Tried, complexity
+from pullback.mend.edit import kinds
+from pullback.mend.moment import Moment, moment
+from pullback.mend.patch import Mending, Patch
+from pullback.mend.points import described, moments, shrunk
+from pullback.mend.prove import Prover
+from pullback.mend.pure import impurity
+from pullback.mend.region import Region
+from pullback.mend.source import RefusedError
+from pullback.mend.spelling import spelling
+from pullback.mend.watch import Watch
+from pullback.view import subject_of
+from pullback.view.subject import Subject
+
+CHECKS = 8  # proofs that are attempted
+PROOF = 10.0  # CPU seconds for one of them
+SHOWN = 2  # patches that are handed over
+NEAR = 10  # variants that get a second edit
+
+
+def mend(
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    report: Report,
+    *,
+    budget: float,
+) -> Mending:
+    """Search edits that make a wrong rule right; the user's files and objects stay as they are."""
+    start = time.process_time()
+    search: Search | None = None
+    try:
+        search = Search(function, tuple(args), dict(kwargs), report, Budget(budget))
+        with search.watch.around():
+            patches = search.run()
+        refused = None
+    except RefusedError as reason:
+        patches, refused = (), str(reason)
+    except Spent:
+        patches, refused = tuple(search.patches) if search is not None else (), None
+    except Exception as error:  # a user's function may fail in any way it likes
+        patches, refused = (), f"it could not be searched: {type(error).__name__}: {str(error)[:120]}"
+    used = time.process_time() - start
+    if search is None:
+        return Mending(seconds=used, refused=refused)
+    return Mending(tuple(patches), search.tried, used, refused, tuple(search.kinds))
+
+
+class Search:
+    """Hold one search."""
+
+    def __init__(
+        self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], report: Report, budget: Budget
+    ) -> None:
+        self.report, self.budget = report, budget
+        self.patches: list[Patch] = []
+        self.kinds: list[str] = []
+        self.bench: Bench | None = None
+        self.watch = Watch()
+        host = hosts.among(tree.flatten([args, kwargs])[0], function, report.name)
+        given = within(subject_of(host, function, args, kwargs))
+        self.framework = hosts.framework_of(host) or ""
+        if given.intent.kind != "exact":
+            raise RefusedError(
+                f"its gradient is declared to be {given.intent}: what is declared is not mended"
+            )
+        if given.opened is None or given.is_builtin:
+            raise RefusedError("it is not a rule whose gradient can be called by itself")
+        finer = given.astype("float64") if given.astype is not None else None
+        self.subject: Subject = given if finer is None else within(finer)
+        unit = roundoff([x for x, d in zip(given.inputs, given.differentiable) if d])
+        self.settings = Settings(seed=report.seed, xla=False, export=False, shipped=unit)
+        self.prover = Prover(Region.of(self._grad()), given, host, args, kwargs, self.settings)
+
+    @property
+    def tried(self) -> int:
+        """Count the candidates."""
+        return 0 if self.bench is None else self.bench.tried
+
+    def _grad(self) -> Any:
+        from pullback.checker.draw import cotangents
+
+        assert self.subject.opened is not None
+        inputs = shrunk(self.subject, self.subject.inputs)
+        small = self.subject.at(inputs)
+        return self.subject.opened(inputs, cotangents(small, self.settings.rng(40))).grad
+
+    def run(self) -> tuple[Patch, ...]:
+        """Search, and give what was proven."""
+        found = moments(self.subject, self.report, self.settings)
+        if not found:
+            raise RefusedError("no point was found at which its true gradient can be measured")
+        reason = impurity(self.prover.region.tree, found[0].space)
+        if reason is not None:
+            raise RefusedError(f"its gradient does not look pure: {reason}")
+        bench = self.bench = self._bench(found)
+        base = bench.judge(bench.region.tree)
+        code = bench.region.compiled(bench.region.tree)
+        if base is None or all(bench.guarded(m.run, code) is None for m in found):
+            raise RefusedError("its gradient cannot be run apart from its forward")
+        if not base.right:
+            raise RefusedError("it gives no gradient to judge")
+        if base.is_right:
+            self._second(bench, base)
+            return tuple(self.patches)
+        self._single(bench, base)
+        if not self.patches:
+            self._pairs(bench, base)
+        return tuple(self.patches)
+
+    def _bench(self, found: list[Moment]) -> Bench:
+        region, first = self.prover.region, found[0]
+        tensor = next((n for n in region.parameters() if n in first.names or n), "")
+        written = spelling(first.space, first.names, self.framework, tensor)
+        return Bench(region, found, written, self.budget, self.watch)
+
+    def _second(self, bench: Bench, base: Tried) -> None:
+        """Try edits that keep the first order, where only the second is wrong."""
+        inputs = next((m.inputs for m in bench.moments if not m.bounds), None)
+        if inputs is None:
+            return
+        for kind in kinds():
+            if not getattr(kind, "KEEPS", False):
+                continue
+            self.kinds.append(kind.WORDS)
+            for edit in kind.edits(bench, base):
+                tried = bench.attempt(base, edit)
+                if tried is None or not bench.guarded(self.prover.twice, tried, inputs, seconds=PROOF):
+                    continue
+                if self._proven([tried]):
+                    return
+
+    def _single(self, bench: Bench, base: Tried) -> None:
+        """Try every kind of edit; put together what mends one input each."""
+        partial: list[Tried] = []
+        joined = 0
+        for found in self._tried(bench, base, partial):
+            if found and self._proven(found):
+                return
+            if len(partial) > joined and all(
+                any(t.right[i] for t in partial) for i in range(len(base.right))
+            ):
+                joined = len(partial)
+                self._together(bench, base, partial)
+                if self.patches:
+                    return
+
+    def _tried(self, bench: Bench, base: Tried, partial: list[Tried]) -> Iterator[list[Tried]]:
+        for kind in kinds():
+            if kind.WORDS not in self.kinds:
+                self.kinds.append(kind.WORDS)
+            for _ in range(4 if getattr(kind, "LEARNS", False) else 1):
+                known = len(bench.moments)
+                survivors: list[Tried] = []
+                for edit in kind.edits(bench, base):
+                    tried = bench.attempt(base, edit)
+                    if tried is not None:
+                        (survivors if tried.is_right else partial).append(tried)
+                yield sorted(survivors, key=lambda t: complexity(t, base.tree))
+                if len(bench.moments) == known:
+                    break
+
+    def _proven(self, survivors: list[Tried]) -> bool:
+        """Prove survivors, the smallest first; what fails teaches a new moment."""
+        for tried in survivors:
+            if self.prover.checks >= CHECKS or len(self.patches) >= SHOWN:
+                break
+            self.budget.look()
+            assert self.bench is not None
+            again = self.bench.judge(tried.tree, tried.edits)
+            if again is None or not again.is_right:  # by a moment that was learnt since
+                continue
+            proof = self.bench.guarded(self.prover.prove, tried, PROOF, seconds=2 * PROOF)
+            if proof is None:
+                continue
+            if proof.holds:
+                points = tuple(map(described, self.bench.moments))
+                self.patches.append(self.prover.patch(tried, proof, points))
+            else:
+                self._learn(proof.report)
+        return bool(self.patches)
+
+    def _learn(self, report: Report) -> None:
+        """Make a moment of the point that a survivor failed at."""
+        assert self.bench is not None
+        for finding in report.failures:
+            if finding.inputs is not None and finding.probe == "derivative":
+                label, given = finding.point, finding.inputs
+                made = moment(self.subject, label, given, self.settings, 200 + len(self.bench.moments))
+                if made is not None:
+                    self.bench.learn(made)
+                return
+
+    def _together(self, bench: Bench, base: Tried, partial: list[Tried]) -> None:
+        """Put edits together that mend one input each."""
+        ordered = sorted(partial, key=lambda t: complexity(t, base.tree))
+        states = ordered[:12]
+        for _ in range(len(base.right)):
+            grown: list[Tried] = []
+            for state in states[:6]:
+                missing = next(i for i, right in enumerate(state.right) if not right)
+                for tried in [t for t in ordered if t.right[missing]][:6]:
+                    found = bench.attempt(state, tried.edits[-1])
+                    if found is not None:
+                        grown.append(found)
+            done = [t for t in grown if t.is_right]
+            if done and self._proven(sorted(done, key=lambda t: complexity(t, base.tree))):
+                return
+            states = [t for t in grown if not t.is_right]
+            if not states:
+                return
+
+    def _pairs(self, bench: Bench, base: Tried) -> None:
+        """Try one more edit on the variants that are nearest."""
+        nearest = [t for _, _, t in sorted(bench.nearest)[:NEAR]]
+        for state in nearest:
+            ranked = Tried(state.tree, state.edits, base.right)
+            for found in self._tried(bench, ranked, []):
+                if found and self._proven(found):
+                    return

@@ -1,0 +1,1 @@
+"""Tables of spellings, one file a host."""

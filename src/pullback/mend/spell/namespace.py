@@ -1,0 +1,38 @@
+"""The spellings of `pb.namespace`, which every host understands."""
+
+from __future__ import annotations
+
+# What `pb.namespace` gives, by the name of the module.
+MODULES = ("pullback.hosts.tensorflow.namespace", "jax.numpy", "array_api_compat.torch", "numpy")
+_PLAIN = (
+    "exp", "log", "sin", "cos", "tan", "tanh", "sinh", "cosh", "sqrt", "abs", "sign", "square", "log1p",
+    "expm1", "asin", "atan", "floor", "conj", "real",
+)  # fmt: skip
+TABLE = {
+    **{name: f"{{m}}.{name}({{e}})" for name in _PLAIN},
+    "reciprocal": "1 / {e}",
+    "rsqrt": "1 / {m}.sqrt({e})",
+    "sigmoid": "1 / (1 + {m}.exp(-{e}))",
+    "relu": "{m}.where({e} > 0, {e}, 0 * {e})",
+    "positive": "{m}.where({e} > 0, 1 + 0 * {e}, 0 * {e})",
+    "sum": "{m}.sum({e}, axis={axis})",
+    "sum_kept": "{m}.sum({e}, axis={axis}, keepdims=True)",
+    "sum_all": "{m}.sum({e})",
+    "mean": "{m}.mean({e}, axis={axis})",
+    "mean_kept": "{m}.mean({e}, axis={axis}, keepdims=True)",
+    "mean_all": "{m}.mean({e})",
+    "transpose": "{m}.matrix_transpose({e})",
+    "where": "{m}.where({c}, {a}, {b})",
+    "zeros": "{m}.zeros_like({e})",
+    "ones": "{m}.ones_like({e})",
+    "no_nan": "{m}.where({b} == 0, 0 * {a}, {a} / {m}.where({b} == 0, 1 + 0 * {b}, {b}))",
+    "length": "{e}.shape[{axis}]",
+    "reverse": "{m}.flip({e}, axis={axis})",
+    "reshape": "{m}.reshape({e}, {x}.shape)",
+    "broadcast": "{m}.broadcast_to({e}, {x}.shape)",
+    "cast": "{m}.astype({e}, {x}.dtype)",
+    "concat": "{m}.concat([{a}, {b}], axis={axis})",
+    "minimum": "{m}.minimum({a}, {b})",
+    "maximum": "{m}.maximum({a}, {b})",
+    "argsort": "{m}.argsort({e})",
+}

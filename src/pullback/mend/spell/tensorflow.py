@@ -1,0 +1,42 @@
+"""TensorFlow's spellings."""
+
+from __future__ import annotations
+
+MODULES = ("tensorflow",)
+PREFIX: dict[str, str] = {}
+_MATH = ("log", "log1p", "expm1", "erf", "digamma", "softplus", "rsqrt", "reciprocal")
+_PLAIN = (
+    "exp", "sin", "cos", "tan", "tanh", "sinh", "cosh", "sqrt", "abs", "sign", "square", "sigmoid", "asin",
+    "atan", "floor",
+)  # fmt: skip
+TABLE = {
+    **{name: f"{{m}}.math.{name}({{e}})" for name in _MATH},
+    **{name: f"{{m}}.{name}({{e}})" for name in _PLAIN},
+    "relu": "{m}.nn.relu({e})",
+    "softmax": "{m}.nn.softmax({e})",
+    "positive": "{m}.cast({e} > 0, {e}.dtype)",
+    "sum": "{m}.reduce_sum({e}, {axis})",
+    "sum_kept": "{m}.reduce_sum({e}, {axis}, keepdims=True)",
+    "sum_all": "{m}.reduce_sum({e})",
+    "mean": "{m}.reduce_mean({e}, {axis})",
+    "mean_kept": "{m}.reduce_mean({e}, {axis}, keepdims=True)",
+    "mean_all": "{m}.reduce_mean({e})",
+    "transpose": "{m}.linalg.matrix_transpose({e})",
+    "conj": "{m}.math.conj({e})",
+    "real": "{m}.math.real({e})",
+    "where": "{m}.where({c}, {a}, {b})",
+    "zeros": "{m}.zeros_like({e})",
+    "ones": "{m}.ones_like({e})",
+    "no_nan": "{m}.math.divide_no_nan({a}, {b})",
+    "count": "{m}.cast({m}.size({e}), {e}.dtype)",
+    "length": "{m}.cast({m}.shape({e})[{axis}], {e}.dtype)",
+    "reverse": "{m}.reverse({e}, [{axis}])",
+    "reshape": "{m}.reshape({e}, {m}.shape({x}))",
+    "broadcast": "{m}.broadcast_to({e}, {m}.shape({x}))",
+    "cast": "{m}.cast({e}, {x}.dtype)",
+    "concat": "{m}.concat([{a}, {b}], {axis})",
+    "minimum": "{m}.minimum({a}, {b})",
+    "maximum": "{m}.maximum({a}, {b})",
+    "argsort": "{m}.argsort({e})",
+}
+BARE: dict[str, str] = {}

@@ -1,0 +1,44 @@
+"""PyTorch's spellings."""
+
+from __future__ import annotations
+
+MODULES = ("torch",)
+PREFIX: dict[str, str] = {}
+_PLAIN = (
+    "exp", "log", "sin", "cos", "tan", "tanh", "sinh", "cosh", "sqrt", "abs", "sign", "square", "reciprocal",
+    "sigmoid", "log1p", "expm1", "rsqrt", "erf", "digamma", "relu", "asin", "atan", "floor", "conj", "real",
+)  # fmt: skip
+BARE = {
+    "sum": "({e}).sum({axis})",
+    "sum_kept": "({e}).sum({axis}, keepdim=True)",
+    "sum_all": "({e}).sum()",
+    "mean": "({e}).mean({axis})",
+    "mean_kept": "({e}).mean({axis}, keepdim=True)",
+    "mean_all": "({e}).mean()",
+    "transpose": "({e}).transpose(-1, -2)",
+    "positive": "(({e}) > 0).to(({e}).dtype)",
+    "softmax": "({e}).softmax(-1)",
+    "count": "{e}.numel()",
+    "length": "{e}.shape[{axis}]",
+    "reverse": "({e}).flip({axis})",
+    "reshape": "({e}).reshape({x}.shape)",
+    "broadcast": "({e}).expand({x}.shape)",
+    "cast": "({e}).to({x}.dtype)",
+    "argsort": "({e}).argsort()",
+    **{
+        name: f"({{e}}).{name}()"
+        for name in ("exp", "log", "abs", "sign", "sqrt", "sin", "cos", "tanh", "conj")
+    },
+}
+TABLE = {
+    **BARE,
+    **{name: f"{{m}}.{name}({{e}})" for name in _PLAIN},
+    "softplus": "{m}.nn.functional.softplus({e})",
+    "where": "{m}.where({c}, {a}, {b})",
+    "zeros": "{m}.zeros_like({e})",
+    "ones": "{m}.ones_like({e})",
+    "no_nan": "{m}.where({b} == 0, 0, {a} / {m}.where({b} == 0, 1, {b}))",
+    "concat": "{m}.cat([{a}, {b}], {axis})",
+    "minimum": "{m}.minimum({a}, {b})",
+    "maximum": "{m}.maximum({a}, {b})",
+}

@@ -1,0 +1,204 @@
+"""Trees of code that share what is not changed, and the spans in which two of them differ.
+
+An edit gives a new tree in which all other parts are the very nodes of the file. So any number of edits is
+shown in the same way: the smallest nodes that differ, each written with the text of the nodes it kept.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pullback.mend.patch import Span
+from pullback.mend.source import Source
+
+# How tightly an expression holds together; what is not listed is one piece.
+LOOSE = {
+    ast.NamedExpr: 0,
+    ast.Tuple: 0,
+    ast.Starred: 0,
+    ast.Yield: 0,
+    ast.Lambda: 1,
+    ast.IfExp: 2,
+    ast.Compare: 6,
+    ast.Await: 15,
+}
+OPERATORS = {
+    ast.Or: 3,
+    ast.And: 4,
+    ast.Not: 5,
+    ast.BitOr: 7,
+    ast.BitXor: 8,
+    ast.BitAnd: 9,
+    ast.LShift: 10,
+    ast.RShift: 10,
+    ast.Add: 11,
+    ast.Sub: 11,
+    ast.Mult: 12,
+    ast.Div: 12,
+    ast.FloorDiv: 12,
+    ast.Mod: 12,
+    ast.MatMult: 12,
+    ast.UAdd: 13,
+    ast.USub: 13,
+    ast.Invert: 13,
+    ast.Pow: 14,
+}
+ATOM = 17
+
+
+def tightness(node: ast.AST) -> int:
+    """Give the precedence of an expression."""
+    if isinstance(node, (ast.BinOp, ast.UnaryOp, ast.BoolOp)):
+        return OPERATORS[type(node.op)]
+    return LOOSE.get(type(node), ATOM)
+
+
+def needed(parent: ast.AST, field: str, index: int) -> int:
+    """Give the precedence that a child must have to stand where it does without brackets."""
+    if isinstance(parent, ast.BinOp):
+        here = OPERATORS[type(parent.op)]
+        if isinstance(parent.op, ast.Pow):
+            return here + 1 if field == "left" else 13
+        return here + (field == "right")
+    if isinstance(parent, ast.UnaryOp):
+        return OPERATORS[type(parent.op)]
+    if isinstance(parent, ast.BoolOp):
+        return OPERATORS[type(parent.op)] + 1
+    if isinstance(parent, ast.Compare):
+        return 7
+    if isinstance(parent, ast.IfExp):
+        return 3 if field != "orelse" else 2
+    if isinstance(parent, (ast.Attribute, ast.Subscript, ast.Call)) and field in ("value", "func"):
+        return ATOM
+    if isinstance(parent, ast.Starred):
+        return 7
+    return 1 if isinstance(parent, (ast.Call, ast.keyword, ast.Tuple, ast.List, ast.Dict)) else 0
+
+
+def children(node: ast.AST) -> Iterator[tuple[str, int, ast.AST]]:
+    """List the nodes directly inside, with the field and the index in it (-1 for a lone one)."""
+    for name in node._fields:
+        value = getattr(node, name, None)
+        if isinstance(value, ast.AST):
+            yield name, -1, value
+        elif isinstance(value, list):
+            for i, part in enumerate(value):
+                if isinstance(part, ast.AST):
+                    yield name, i, part
+
+
+def size(node: ast.AST) -> int:
+    """Count the nodes that say something."""
+    return sum(not isinstance(part, (ast.expr_context, ast.operator, ast.unaryop)) for part in ast.walk(node))
+
+
+def exchanged(node: Any, new: Mapping[int, ast.AST]) -> Any:
+    """Give a tree with other nodes in the places of some, told by identity; the rest is shared."""
+    if id(node) in new:
+        return new[id(node)]
+    changed: dict[str, Any] = {}
+    for name in node._fields:
+        value = getattr(node, name, None)
+        if isinstance(value, ast.AST):
+            other = exchanged(value, new)
+            if other is not value:
+                changed[name] = other
+        elif isinstance(value, list):
+            parts = [exchanged(part, new) if isinstance(part, ast.AST) else part for part in value]
+            if any(a is not b for a, b in zip(parts, value)):
+                changed[name] = parts
+    if not changed:
+        return node
+    fields = {name: getattr(node, name, None) for name in node._fields}
+    return ast.copy_location(type(node)(**{**fields, **changed}), node)
+
+
+def differences(
+    old: ast.AST, new: ast.AST, parent: ast.AST | None = None, at: Any = ("", -1)
+) -> Iterator[Any]:
+    """List the smallest parts that differ: the old node, the new one, and what it stands in."""
+    if old is new:
+        return
+    inner_old, inner_new = list(children(old)), list(children(new))
+    same_kind = type(old) is type(new) and [c[:2] for c in inner_old] == [c[:2] for c in inner_new]
+    plain = same_kind and all(
+        getattr(old, f, None) == getattr(new, f, None)
+        for f in old._fields
+        if not isinstance(getattr(old, f, None), (ast.AST, list))
+    )
+    tokens = (ast.operator, ast.unaryop, ast.cmpop, ast.boolop, ast.expr_context)
+    plain = plain and all(
+        type(a) is type(b) for (*_, a), (*_, b) in zip(inner_old, inner_new) if isinstance(a, tokens)
+    )
+    changed = [
+        (a, b) for a, b in zip(inner_old, inner_new) if a[2] is not b[2] and not isinstance(a[2], tokens)
+    ]
+    if plain and changed and not isinstance(old, ast.JoinedStr):
+        for (name, index, a), (_, _, b) in changed:
+            yield from differences(a, b, new, (name, index))
+    elif not plain or ast.dump(old) != ast.dump(new):
+        yield old, new, parent, at
+
+
+def rendered(node: ast.AST, source: Source, known: set[int]) -> str:
+    """Write a node, with the text of the file for what was there before."""
+    if id(node) in known:
+        return source.segment(node)
+    held: dict[str, str] = {}
+
+    def hollow(part: Any) -> Any:
+        if not isinstance(part, ast.AST):
+            return part
+        fields: dict[str, Any] = {}
+        for name in part._fields:
+            value = getattr(part, name, None)
+            if isinstance(value, list):
+                fields[name] = [put(v, part, name, i) for i, v in enumerate(value)]
+            else:
+                fields[name] = put(value, part, name, -1)
+        return type(part)(**fields)
+
+    def put(value: Any, parent: ast.AST, name: str, index: int) -> Any:
+        if not isinstance(value, ast.expr) or id(value) not in known:
+            return hollow(value)
+        text = source.segment(value)
+        brackets = tightness(value) < needed(parent, name, index) and not text.startswith("(")
+        if isinstance(value, ast.Tuple) and text.startswith("("):
+            brackets = False
+        mark = f"__kept{len(held)}__"
+        held[mark] = f"({text})" if brackets or _splits(value, text) else text
+        return ast.Name(mark, ast.Load())
+
+    text = ast.unparse(ast.fix_missing_locations(hollow(node)))
+    for mark, kept in held.items():
+        text = text.replace(mark, kept)
+    return text
+
+
+def _splits(node: ast.AST, text: str) -> bool:
+    """Tell whether a text has a newline that its own brackets do not hold."""
+    return "\n" in text and isinstance(node, (ast.BinOp, ast.BoolOp, ast.Compare, ast.IfExp))
+
+
+def spans(old: ast.AST, new: ast.AST, source: Source) -> tuple[Span, ...]:
+    """Give the spans of the file's text that turn one tree into the other."""
+    known = {id(node) for node in ast.walk(old) if hasattr(node, "lineno")}
+    found = []
+    for before, after, parent, (field, index) in differences(old, new):
+        text = rendered(after, source, known)
+        start, stop = source.span(before)
+        held = source.text[:start].rstrip().endswith("(") and source.text[stop:].lstrip().startswith(")")
+        loose = parent is not None and tightness(after) < needed(parent, field, index)
+        if (loose or _splits(after, text)) and not (held and isinstance(parent, (ast.BinOp, ast.UnaryOp))):
+            text = f"({text})"
+        found.append(Span(start, stop, text))
+    return tuple(sorted(found, key=lambda span: span.start))
+
+
+def edited(text: str, spans: tuple[Span, ...]) -> str:
+    """Put the spans into a text."""
+    for span in reversed(spans):
+        text = text[: span.start] + span.new + text[span.stop :]
+    return text

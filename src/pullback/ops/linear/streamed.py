@@ -1,0 +1,88 @@
+"""Row sums of logits in one pass over the vocabulary, for any loss of them.
+
+    zᵢⱼ = cap(xᵢ·wⱼ + bⱼ),  cap(s) = s, or c·tanh(s / c)
+    lseᵢ = log Σⱼ exp zᵢⱼ,   surpriseᵢ = lseᵢ − zᵢ at its label,   spreadᵢ = lseᵢ − Σⱼ zᵢⱼ / V
+
+The log-sum-exp is kept, and the logits of a chunk are computed again for cotangents a, b, c of the three:
+
+    gᵢⱼ = ((aᵢ + bᵢ + cᵢ)·exp(zᵢⱼ − lseᵢ) − bᵢ·[j = labelᵢ] − cᵢ / V) · cap′,   cap′ = 1 − (zᵢⱼ / cap)²
+    dx = Σ gᵢⱼ·wⱼ,   dwⱼ = Σ gᵢⱼ·xᵢ,   dbⱼ = Σ gᵢⱼ
+
+lse is kept as the largest logit and the rest: beside a large one the digits of the rest would be lost.
+Edges: a row of −∞ alone has lse −∞; a label outside counts as the logit 0, without a gradient.
+After Wijmans et al., Cut your losses in large-vocabulary language models, 2024, without its filtering.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pullback.define import custom_gradient
+from pullback.namespace import namespace
+from pullback.ops.linear.kernels import Array, Kernels, kernels_of
+
+
+def capped(z: Array, cap: float | None) -> Array:
+    """Bend logits into (−cap, cap)."""
+    return z if cap is None else cap * namespace(z).tanh(z / cap)
+
+
+def uncapped(g: Array, z: Array, cap: float | None) -> Array:
+    """Pull a cotangent of bent logits back to the straight ones."""
+    return g if cap is None else g * (1 - (z / cap) * (z / cap))
+
+
+def logits(k: Kernels, x: Array, w: Array, bias: Array | None, cap: float | None) -> Array:
+    """Compute the logits of some rows and some classes."""
+    z = k.product(x, w)
+    return capped(z if bias is None else z + k.wide(bias), cap)
+
+
+@custom_gradient
+def row_sums(
+    x: Array, w: Array, bias: Array | None, labels: Array, *, cap: float | None, spread: bool, chunk: int
+) -> Any:
+    """Give lse and surprise, and the spread if it is asked for, one of each a row."""
+    k, xp = kernels_of(x), namespace(x)
+
+    def part(start: Any, size: Any) -> tuple[Array, Array | None, Array]:
+        ws, bs = k.rows(w, start, size), None if bias is None else k.rows(bias, start, size)
+        return ws, bs, logits(k, x, ws, bs, cap)
+
+    def look(start: Any, size: Any, carry: Any) -> Any:
+        top, total, target, *sums = carry
+        z = part(start, size)[2]
+        higher = xp.maximum(top, xp.max(z, axis=1))
+        level = xp.where(xp.isfinite(higher), higher, xp.zeros_like(higher))
+        total = total * xp.exp(top - level) + xp.sum(xp.exp(z - level[:, None]), axis=1)
+        target = target + k.picked(z, labels, start)
+        return (higher, total, target, *(s + xp.sum(z, axis=1) for s in sums)), ()
+
+    zero = k.zeros(x)
+    carry = (zero - xp.inf, zero, zero, *([zero] if spread else []))
+    (top, total, target, *sums), _ = k.fold(k.length(w), chunk, look, carry)
+    level = xp.where(xp.isfinite(top), top, zero)
+    rest = xp.log(total)
+    count = k.length(w)
+    count = count if isinstance(count, int) else xp.astype(count, zero.dtype)
+    outputs = (level + rest, rest - (target - level), *(rest - (s / count - level) for s in sums))
+
+    def grad(*cotangents: Array) -> Any:
+        a, b, *c = cotangents
+        whole = a + b + c[0] if c else a + b
+
+        def pull(start: Any, size: Any, carry: Any) -> Any:
+            ws, _, z = part(start, size)
+            g = whole[:, None] * xp.exp((z - level[:, None]) - rest[:, None])
+            if c:
+                g = g - (c[0] / count)[:, None]
+            g = uncapped(k.add_picked(g, labels, start, -b), z, cap)
+            (dx,) = carry
+            blocks = (k.across(g, x), *([] if bias is None else [xp.sum(g, axis=0)]))
+            return (dx + k.into(g, ws),), blocks
+
+        likes = (w,) if bias is None else (w, bias)
+        (dx,), blocks = k.fold(k.length(w), chunk, pull, (xp.zeros_like(k.wide(x)),), likes)
+        return {"x": dx, "w": blocks[0], **({} if bias is None else {"bias": blocks[1]})}
+
+    return outputs, grad
