@@ -17,12 +17,14 @@ from pullback.ops.linear.arguments import called, require_matrices, require_opti
 from pullback.ops.linear.cross_entropy import linear_cross_entropy
 from pullback.ops.linear.kernels import Array
 from pullback.ops.linear.streamed import row_sums
+from pullback.ops.whole import whole
 from pullback.options import require_word
 from pullback.typed import carrying
 
 NAME = "contrastive"
 
 
+@whole
 @carrying(row_sums.rule)
 @example(np.arange(6.0).reshape(2, 3) / 7, np.cos(np.arange(6.0)).reshape(2, 3))
 def contrastive(
@@ -73,6 +75,3 @@ def contrastive(
 
 def _paired(rows: Any, others: Any, symmetric: bool) -> bool:
     return bool(rows == others if symmetric else rows <= others)
-
-
-vars(contrastive)["autograph_info__"] = {}  # AutoGraph has nothing to convert in it

@@ -31,12 +31,14 @@ from pullback.ops.linear.arguments import (
 from pullback.ops.linear.chunks import classes_of, tokens_of
 from pullback.ops.linear.kernels import Array
 from pullback.ops.linear.streamed import row_sums
+from pullback.ops.whole import whole
 from pullback.options import require_word
 from pullback.typed import carrying
 
 NAME = "linear_cross_entropy"
 
 
+@whole
 @carrying(row_sums.rule)
 @example(np.arange(6.0).reshape(2, 3) / 7, np.cos(np.arange(15.0)).reshape(5, 3), np.array([1, 4]))
 def linear_cross_entropy(
@@ -113,6 +115,3 @@ def linear_cross_entropy(
     for s in spread:
         losses = losses + label_smoothing * s
     return call.reduced(c * xp.where(counted, losses, zero), reduction, shape)
-
-
-vars(linear_cross_entropy)["autograph_info__"] = {}  # AutoGraph has nothing to convert in it

@@ -21,6 +21,7 @@ from pullback.ops.linear.arguments import (
 from pullback.ops.linear.chunks import classes_of
 from pullback.ops.linear.divergence import divergence
 from pullback.ops.linear.kernels import Array
+from pullback.ops.whole import whole
 from pullback.options import require_word
 from pullback.typed import carrying
 
@@ -28,6 +29,7 @@ X, W = np.arange(6.0).reshape(2, 3) / 7, np.cos(np.arange(15.0)).reshape(5, 3)
 TEACHER = np.sin(np.arange(4.0)).reshape(2, 2), np.sin(np.arange(10.0)).reshape(5, 2)
 
 
+@whole
 @carrying(divergence.rule)
 @example(X, W, *TEACHER)
 def linear_kl_divergence(
@@ -72,6 +74,7 @@ def linear_kl_divergence(
     return _distilled("linear_kl_divergence", given, direction, 0.5, temperature, reduction, chunk)
 
 
+@whole
 @carrying(divergence.rule)
 @example(X, W, *TEACHER)
 def linear_js_divergence(
@@ -145,7 +148,3 @@ def _distilled(
     c = k.zeros(x) + 1 if weights is None else k.wide(call.tokens(weights, 0))
     weighted = coefficients(c, reduction) * namespace(x).where(c == 0, k.zeros(x), apart)
     return call.reduced(weighted, reduction, shape)
-
-
-for _function in (linear_kl_divergence, linear_js_divergence):
-    vars(_function)["autograph_info__"] = {}  # AutoGraph has nothing to convert in them

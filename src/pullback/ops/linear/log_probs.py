@@ -16,9 +16,11 @@ from pullback.example import example
 from pullback.ops.linear.cross_entropy import linear_cross_entropy
 from pullback.ops.linear.kernels import Array
 from pullback.ops.linear.streamed import row_sums
+from pullback.ops.whole import whole
 from pullback.typed import carrying
 
 
+@whole
 @carrying(row_sums.rule)
 @example(np.arange(6.0).reshape(2, 3) / 7, np.cos(np.arange(15.0)).reshape(5, 3), np.array([1, 4]))
 def linear_log_probs(
@@ -56,6 +58,3 @@ def linear_log_probs(
         "chunk": chunk,
     }
     return -linear_cross_entropy(x, w, labels, reduction="none", **options)
-
-
-vars(linear_log_probs)["autograph_info__"] = {}  # AutoGraph has nothing to convert in it
