@@ -4,6 +4,7 @@ They are written with `pb.namespace`: each runs on TensorFlow, JAX and PyTorch, 
 """
 
 from pullback.ops.abs import abs
+from pullback.ops.attention.call import attention
 from pullback.ops.batch_norm import batch_norm
 from pullback.ops.binary_cross_entropy import binary_cross_entropy_from_logits
 from pullback.ops.categorical_cross_entropy_from_logits import categorical_cross_entropy_from_logits
@@ -70,6 +71,7 @@ from pullback.ops.xlogy import xlogy
 
 __all__ = [
     "abs",
+    "attention",
     "batch_norm",
     "binary_cross_entropy_from_logits",
     "categorical_cross_entropy_from_logits",
