@@ -85,6 +85,9 @@ def versions(session: nox.Session, job: str) -> None:
     session.run("python", "-m", "pytest", *apart, *tests)
 
 
+READY = ("domain_adaptation", "large_vocabulary", "spiking_network")  # their rules are pullback's own
+
+
 @nox.session
 def gallery(session: nox.Session) -> None:
     """Run and check the gallery, draw its pictures anew, and write it as notebooks."""
@@ -93,5 +96,5 @@ def gallery(session: nox.Session) -> None:
     for program in programs:
         name = os.path.splitext(os.path.basename(program))[0]
         session.run("python", program, f"docs/images/gallery/{name}.png")
-        session.run("pullback", "check", "--all", program)
+        session.run("pullback", "check", *(["--all"] if name in READY else []), program)
     session.run("python", "tests/examples/notebooks.py", "build/notebooks", *programs)

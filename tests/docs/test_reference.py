@@ -5,8 +5,6 @@ import inspect
 import re
 from pathlib import Path
 
-import tomllib
-
 import pullback
 from pullback.configuration import OPTIONS
 from pullback.declare import KEYS
@@ -59,10 +57,14 @@ def test_every_key_of_the_configuration_is_explained():
     assert keys(text, "rules") == set(KEYS)
 
 
-def test_every_known_difference_is_told_with_its_reason():
-    path = ROOT / "tests" / "conformance" / "known_differences.toml"
-    for difference in tomllib.loads(path.read_text(encoding="utf-8"))["difference"]:
-        assert f"| {difference['reason']} |" in page("differences.md")
+def test_what_is_shown_whole_exists():
+    shown = [
+        file
+        for path in REFERENCE.glob("*.md")
+        for file in re.findall(r'^--8<-- "(.+)"$', page(path.name), re.M)
+    ]
+    assert len(shown) == 2
+    assert all((ROOT / file).is_file() for file in shown)
 
 
 def test_the_numbered_decisions_are_in_order():
