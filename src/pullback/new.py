@@ -68,7 +68,8 @@ def new(name: str, framework: str | None, folder: Path) -> int:
         print(f"pullback: {printable(str(error))}", file=sys.stderr)
         return 2
     print(f"wrote {' and '.join(files)}")
-    print(f"next: pytest test_{name}.py\n      pullback check {name}.py:{name}")
+    pytest = "pytest" if importlib.util.find_spec("pytest") else "pip install pytest, and pytest"
+    print(f"next: pullback check {name}.py:{name}\n      {pytest} test_{name}.py")
     return 0
 
 

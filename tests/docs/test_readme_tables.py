@@ -300,6 +300,12 @@ def test_checks(row, column):
     assert TABLES[row, column] == CHECKING[row](check, spelling, host)
 
 
+def test_second_orders_have_a_check_of_their_own_in_pytorch():
+    rule = cube(Function(), lambda x: 3 * x * torch.detach(x))
+    with pytest.raises(GradcheckError):
+        torch.autograd.gradgradcheck(rule, [torch.tensor(X.astype("float64"), requires_grad=True)])
+
+
 def test_every_cell_has_a_probe():
     probed = {(row, column) for row in DEFINING for column in COLUMNS}
     probed |= {(row, column) for row in CHECKING for column in CHECKS}

@@ -25,6 +25,8 @@ from pullback.rule import Intent
 # takes a structure apart: its parts, and what puts such parts together
 Opener = Callable[[Any], "tuple[list[Any], Callable[[Sequence[Any]], Any]]"]
 
+Linear = Callable[[Sequence[Any]], "list[Any]"]  # a linear map of lists of tensors
+
 
 class Met(NamedTuple):
     """A rule that was met inside a function: its name, what it claims to be, and how it is known."""
@@ -174,6 +176,9 @@ class Arrays(Protocol):
     def one_hot(self, index: Tensor, like: Tensor, axis: int) -> Tensor:
         """Put a one in the place of each index along an axis of a tensor shaped like another."""
 
+    def shaped(self, x: Tensor, like: Tensor) -> Tensor:
+        """Give a tensor the shape of another with as many elements."""
+
     def trail(self, x: Tensor, like: Tensor) -> Tensor:
         """Add axes of length one behind the last, up to the rank of another tensor."""
 
@@ -226,14 +231,18 @@ class Host(Facts, Executing):
         """Differentiate a function by the framework itself."""
         raise self.refused("vjp")
 
-    def jvp(self, function: Function, inputs: Sequence[Tensor], tangents: Sequence[Any]) -> list[Any]:
-        """Push tangents of all inputs through a function; by two vjps, which every framework has.
+    def pullback(self, function: Function, inputs: Sequence[Tensor]) -> Linear:
+        """Give the vjp of a function at its inputs, to be called more than once."""
+        return lambda cotangents: self.vjp(function, inputs, cotangents)
+
+    def pushforward(self, function: Function, inputs: Sequence[Tensor]) -> Linear:
+        """Give the pushforward of a function at its inputs, by two vjps, which every framework has.
 
         A vjp is linear in its cotangents, so its own vjp is the pushforward, wherever those cotangents are.
         """
-        outputs = function(*inputs)
-        zeros = [self.arrays.zeros_like(self.arrays.stop(y)) for y in outputs]
-        return self.vjp(lambda *dys: self.vjp(function, inputs, list(dys)), zeros, tangents)
+        pull = self.pullback(function, inputs)
+        zeros = [self.arrays.zeros_like(self.arrays.stop(y)) for y in function(*inputs)]
+        return self.pullback(lambda *dys: pull(list(dys)), zeros)
 
     # ── loops, and what must hold ────────────────────────────────────────────────────────────────────────
 

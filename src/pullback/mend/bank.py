@@ -42,8 +42,9 @@ with np.errstate(all="ignore"):
         "erf": np.vectorize(math.erf, otypes=[float]),
         "softmax": lambda x: np.exp(x - x.max(-1, keepdims=True))
         / np.exp(x - x.max(-1, keepdims=True)).sum(-1, keepdims=True),
-        "conj": np.conj,
+        "conj": np.conj, "bell": lambda x: np.exp(-x * x),
     }  # fmt: skip
+USUAL = {"exp", "log", "square", "sqrt", "abs", "sign", "reciprocal", "sin", "cos", "tanh", "sigmoid", "conj"}
 COMPLEX = {"exp", "log", "sin", "cos", "tanh", "sqrt", "square", "reciprocal", "conj"}
 
 
@@ -105,9 +106,13 @@ class Bank:
         bench, write = self.bench, self.bench.spelling
         self._add(ast.Constant(1), [np.asarray(1.0)] * len(bench.moments), 0)
         for name, arrays in bench.names.items():
-            self._add(ast.Name(name, ast.Load()), arrays)
+            self._add(parsed(name), arrays, 1)
         for node in self._written(base):
-            self._add(node, bench.arrays(node))
+            if isinstance(node, ast.Constant):
+                value = [np.asarray(node.value)] * len(bench.moments)
+                self._add(node, value, 1)
+            else:
+                self._add(node, bench.arrays(node))
         atoms = [e for e in self.entries if e.arrays[0].dtype.kind in "fc"][:ATOMS]
         for name in list(bench.names):
             sized = bench.names[name]
@@ -139,12 +144,17 @@ class Bank:
         outer = self.bench.region.outer
         written = [] if outer is None else list(own(outer.body))
         for node in (*self.bench.region.expressions(base.tree), *written):
-            if isinstance(node, (ast.BinOp, ast.Call, ast.UnaryOp, ast.Subscript, ast.Compare)):
+            number = isinstance(node, ast.Constant) and isinstance(node.value, float)
+            kinds = (ast.BinOp, ast.Call, ast.UnaryOp, ast.Subscript, ast.Compare)
+            if isinstance(node, ast.expr) and (number or isinstance(node, kinds)):
                 yield node
 
     def _functions(self, entry: Entry) -> None:
         write = self.bench.spelling
+        sized = entry.arrays[0].ndim == 0 and not isinstance(entry.node, ast.Name)
         for name, function in NUMPY.items():
+            if sized and name not in ("sqrt", "rsqrt", "reciprocal"):
+                continue
             if not write.has(name) or (entry.arrays[0].dtype.kind == "c" and name not in COMPLEX):
                 continue
             if name == "conj" and entry.arrays[0].dtype.kind != "c":
@@ -153,7 +163,8 @@ class Bank:
                 values = self._wide(entry, function)
             except Exception:  # a scalar has no last axis
                 continue
-            self._add(filled(write.write(name, e="E"), e=entry.node), values, entry.size + 1)
+            rare = 0 if name in USUAL and entry.size <= 2 else 2 if name in USUAL | {"bell"} else 4
+            self._add(filled(write.write(name, e="E"), e=entry.node), values, entry.size + 1 + rare)
         if write.has("digamma") and isinstance(entry.node, ast.Name):
             node = filled(write.write("digamma", e="E"), e=entry.node)
             self._add(node, self.bench.arrays(node), entry.size + 1)
@@ -174,7 +185,7 @@ class Bank:
                     for i, a in zip(self.smooth, arrays):
                         found[i] = np.asarray(function(a, axis=axis, keepdims=kept))
                     new = filled(write.write(form, e="E", axis=axis), e=node)
-                    self._add(new, found, length + 2)
+                    self._add(new, found, length + 1)
 
     def _matrices(self, entries: list[Entry]) -> None:
         for a in entries:
@@ -218,8 +229,8 @@ class Bank:
             rows = [np.zeros(sum(int(np.prod(s)) for s in shapes))]
             kept = [Entry(parsed("0"), (), 1)]
         table = np.stack(rows)
-        few = np.arange(min(len(kept), ROWS))
-        i, j = np.triu_indices(len(few))
+        few = np.array([n for n, entry in enumerate(kept) if entry.size][:ROWS], int)
+        i, j = (few[part] for part in np.triu_indices(len(few)))
         p, q = (part.reshape(-1) for part in np.meshgrid(few, few, indexing="ij"))
         apart = p != q
         p, q = p[apart], q[apart]
@@ -295,7 +306,9 @@ def _scaled(node: ast.expr, factor: float, length: int) -> Hit | None:
     """Write an expression times a constant."""
     for nice in NICE:
         if abs(factor - nice) <= 1e-6 * abs(nice):
-            return Hit(times(node, nice), length + (nice != 1.0))
+            odd = 1.5 if abs(nice) not in (1.0, 2.0, 0.5) else 0.0  # a name is better than its value
+            bare = 2.0 if odd and isinstance(node, ast.Constant) else 0.0
+            return Hit(times(node, nice), length + (nice != 1.0) + odd + bare)
     for value in NAMED:
         for ratio in (1.0, 0.5, 2.0, -1.0, -0.5, -2.0):
             for base in (value, 1 / value):

@@ -6,6 +6,7 @@ A candidate is a tree. It is compiled once and run at one moment after the other
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -22,6 +23,11 @@ from pullback.mend.tree import exchanged, size
 from pullback.mend.watch import Slow, Watch
 from pullback.view.subject import Array
 
+# Functions whose kernels may end the process when they are fed what does not fit.
+FRAGILE = (
+    "scatter", "gather", "segment", "conv", "pool", "sparse", "raw_ops", "top_k", "fft", "solve", "cholesky",
+    "svd", "eig", "qr", "image", "resize", "bincount", "unique", "one_hot", "diag", "band_part", "interp",
+)  # fmt: skip
 LONGEST = 0.5  # CPU seconds that a candidate may take at one moment
 
 
@@ -76,8 +82,9 @@ class Bench:
     def silent(self) -> set[int]:
         """List the inputs for which the gradient returns None on purpose."""
         code = self.region.compiled(self.region.tree)
-        parts = self.guarded(self.moments[0].run, code)
-        return set() if parts is None else {k for k, part in enumerate(parts) if part is None}
+        runs = (self.guarded(moment.run, code) for moment in self.moments)
+        parts: list[Any] = next((parts for parts in runs if parts is not None), [])
+        return {k for k, part in enumerate(parts) if part is None}
 
     def guarded(self, run: Callable[..., Any], *given: Any, seconds: float = LONGEST) -> Any:
         """Run a candidate's code: it may fail, and it may never return."""
@@ -106,13 +113,11 @@ class Bench:
         for n, moment in enumerate(self.moments):
             parts = self.guarded(moment.run, code)
             found = None if parts is None else self.guarded(moment.judged, parts)
-            if found is None:
+            if found is None and edits:
                 return None
+            found = found or [False] * len(moment.wanted)  # the rule itself may fail at another shape
             right = [r and bool(found[k]) for r, k in zip(right, asked)]
-            if worst and (
-                not any(r and not w for r, w in zip(right, worst))
-                or any(w and not r for r, w in zip(right, worst))
-            ):
+            if worst and not _gains(right, worst):
                 if n == 0 and edits:
                     self.near(tree, edits, moment, parts)
                 return None
@@ -134,7 +139,7 @@ class Bench:
     def attempt(self, base: Tried, edit: Edit) -> Tried | None:
         """Try one more edit on top of others; None for what was tried before, or fails."""
         tree = exchanged(base.tree, {id(old): new for old, new in edit.changes})
-        if tree is base.tree:
+        if tree is base.tree or not self._is_safe(base.tree, edit):
             return None
         try:
             key = ast.dump(tree)
@@ -145,6 +150,35 @@ class Bench:
         self.seen.add(key)
         self.tried += 1
         return self.judge(tree, (*base.edits, edit), base.right)
+
+    def _is_safe(self, tree: ast.Module, edit: Edit) -> bool:
+        """Tell whether no kernel that may abort is fed other shapes than it was."""
+        inside = {
+            id(part)
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Call) and _is_fragile(node)
+            for argument in (*node.args, *node.keywords)
+            for part in ast.walk(argument)
+        }
+        for old, new in edit.changes:
+            if id(old) in inside and isinstance(old, ast.expr) and isinstance(new, ast.expr):
+                before, after = self.arrays(old), self.arrays(new)
+                if before is None or after is None:
+                    return False
+                if any(a.shape != b.shape or a.dtype != b.dtype for a, b in zip(before, after)):
+                    return False
+            calls = (n for n in ast.walk(new) if isinstance(n, ast.Call))
+            kept = {id(n) for n in ast.walk(old)}
+            if any(id(n) not in kept and self._is_fed_otherwise(n, old) for n in calls):
+                return False
+        return True
+
+    @staticmethod
+    def _is_fed_otherwise(call: ast.Call, old: ast.AST) -> bool:
+        """Tell whether a new call of a fragile function has other arguments than the old one."""
+        if not _is_fragile(call):
+            return False
+        return not isinstance(old, ast.Call) or any(a is not b for a, b in zip(call.args, old.args))
 
     def learn(self, moment: Moment) -> None:
         """Add a moment; what has values gets one more."""
@@ -216,15 +250,19 @@ class Bench:
     def names(self) -> dict[str, list[Array]]:
         """Give the arrays of every name in reach that the forward or the gradient made."""
         found = {}
-        told = [name for space in self.spaces[:1] for name in space]
-        mine = [
-            n for n in told if n in self.moments[0].names or n not in self.moments[0].space or n in self.given
-        ]
-        for name in mine:
-            if all(name in space for space in self.spaces):
-                arrays = self.as_arrays([space[name] for space in self.spaces])
-                if arrays is not None:
-                    found[name] = arrays
+        first = self.moments[0]
+        told = [name for name in self.spaces[0] if name.isidentifier()]
+        read = {n.id for part in (self.region.outer, self.region.grad) if part for n in ast.walk(part)
+                if isinstance(n, ast.Name)}  # fmt: skip
+        mine = [n for n in told if n in first.names or n not in first.space or n in self.given or n in read]
+        # What the gradient is handed may hold more: `ctx.scale`.
+        handed = [(n, self.spaces[0].get(n)) for n in self.given]
+        held = [f"{n}.{a}" for n, v in handed if type(v).__name__ == "Context" for a in sorted(vars(v))]
+        for name in (*mine, *held):
+            values = self.evaluated(name) if "." in name else [space.get(name) for space in self.spaces]
+            arrays = None if values is None else self.as_arrays(values)
+            if arrays is not None:
+                found[name] = arrays
         return found
 
     @cached_property
@@ -247,6 +285,16 @@ class Bench:
         """Give the text of a node, shortened."""
         text = " ".join(ast.unparse(node).split())
         return text if len(text) <= 60 else f"{text[:57]}…"
+
+
+def _is_fragile(call: ast.Call) -> bool:
+    return any(word.startswith(FRAGILE) for word in re.split(r"[._]", ast.unparse(call.func)))
+
+
+def _gains(right: list[bool], before: tuple[bool, ...]) -> bool:
+    """Tell whether nothing was lost, and something was won if there was anything to win."""
+    lost = any(b and not r for r, b in zip(right, before))
+    return not lost and (all(before) or any(r and not b for r, b in zip(right, before)))
 
 
 def _value(moment: Moment, code: CodeType, space: dict[str, Any]) -> tuple[Any]:

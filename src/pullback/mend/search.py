@@ -16,12 +16,13 @@ from pullback import hosts, tree
 from pullback.checker.budget import Budget, Spent
 from pullback.checker.finding import Report
 from pullback.checker.settings import Settings
+from pullback.checker.space import roundoff
 from pullback.checker.within import within
 from pullback.mend.bench import Bench, Tried, complexity
 from pullback.mend.edit import kinds
 from pullback.mend.moment import Moment, moment
 from pullback.mend.patch import Mending, Patch
-from pullback.mend.points import described, moments, shrunk
+from pullback.mend.points import described, moments, renumbered, shrunk
 from pullback.mend.prove import Prover
 from pullback.mend.pure import impurity
 from pullback.mend.region import Region
@@ -73,6 +74,7 @@ class Search:
     ) -> None:
         self.report, self.budget = report, budget
         self.patches: list[Patch] = []
+        self.proven: list[Tried] = []
         self.kinds: list[str] = []
         self.bench: Bench | None = None
         self.watch = Watch()
@@ -85,10 +87,26 @@ class Search:
             )
         if given.opened is None or given.is_builtin:
             raise RefusedError("it is not a rule whose gradient can be called by itself")
-        finer = given.astype("float64") if given.astype is not None else None
+        finer = given.astype("float64", False) if given.astype is not None else None
         self.subject: Subject = given if finer is None else within(finer)
-        self.settings = Settings(seed=report.seed, xla=False, export=False)
+        unit = roundoff([x for x, d in zip(given.inputs, given.differentiable) if d])
+        self.settings = Settings(seed=report.seed, xla=False, export=False, shipped=unit)
+        self.other = self._other(host, function, args, kwargs)
         self.prover = Prover(Region.of(self._grad()), given, host, args, kwargs, self.settings)
+
+    def _other(
+        self, host: Any, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Subject | None:
+        """Make a subject of the same call with other numbers, where it has any and works with them."""
+        call = renumbered(args, kwargs)
+        if call is None:
+            return None
+        try:
+            given = subject_of(host, function, *call)
+            finer = given.astype("float64", False) if given.astype is not None else None
+            return within(given if finer is None else finer)
+        except Exception:  # other numbers may be none that it takes
+            return None
 
     @property
     def tried(self) -> int:
@@ -105,7 +123,7 @@ class Search:
 
     def run(self) -> tuple[Patch, ...]:
         """Search, and give what was proven."""
-        found = moments(self.subject, self.report, self.settings)
+        found = moments(self.subject, self.report, self.settings, self.other)
         if not found:
             raise RefusedError("no point was found at which its true gradient can be measured")
         reason = impurity(self.prover.region.tree, found[0].space)
@@ -113,12 +131,14 @@ class Search:
             raise RefusedError(f"its gradient does not look pure: {reason}")
         bench = self.bench = self._bench(found)
         base = bench.judge(bench.region.tree)
-        if base is None:
+        code = bench.region.compiled(bench.region.tree)
+        if base is None or all(bench.guarded(m.run, code) is None for m in found):
             raise RefusedError("its gradient cannot be run apart from its forward")
         if not base.right:
             raise RefusedError("it gives no gradient to judge")
         if base.is_right:
-            return ()
+            self._second(bench, base)
+            return tuple(self.patches)
         self._single(bench, base)
         if not self.patches:
             self._pairs(bench, base)
@@ -130,33 +150,59 @@ class Search:
         written = spelling(first.space, first.names, self.framework, tensor)
         return Bench(region, found, written, self.budget, self.watch)
 
+    def _second(self, bench: Bench, base: Tried) -> None:
+        """Try edits that keep the first order, where only the second is wrong."""
+        inputs = next((m.inputs for m in bench.moments if not m.bounds), None)
+        if inputs is None:
+            return
+        for kind in kinds():
+            if not getattr(kind, "KEEPS", False):
+                continue
+            self.kinds.append(kind.WORDS)
+            for edit in kind.edits(bench, base):
+                tried = bench.attempt(base, edit)
+                if tried is None or not bench.guarded(self.prover.twice, tried, inputs, seconds=PROOF):
+                    continue
+                if self._proven([tried]):
+                    return
+
     def _single(self, bench: Bench, base: Tried) -> None:
         """Try every kind of edit; put together what mends one input each."""
         partial: list[Tried] = []
+        joined = 0
         for found in self._tried(bench, base, partial):
-            if self._proven(found):
+            if found and self._proven(found):
                 return
-        if partial and not self.patches:
-            self._together(bench, base, partial)
+            if len(partial) > joined and all(
+                any(t.right[i] for t in partial) for i in range(len(base.right))
+            ):
+                joined = len(partial)
+                self._together(bench, base, partial)
+                if self.patches:
+                    return
 
     def _tried(self, bench: Bench, base: Tried, partial: list[Tried]) -> Iterator[list[Tried]]:
         for kind in kinds():
             if kind.WORDS not in self.kinds:
                 self.kinds.append(kind.WORDS)
-            survivors: list[Tried] = []
-            for edit in kind.edits(bench, base):
-                tried = bench.attempt(base, edit)
-                if tried is None:
-                    continue
-                (survivors if tried.is_right else partial).append(tried)
-            if survivors:
+            for _ in range(4 if getattr(kind, "LEARNS", False) else 1):
+                known = len(bench.moments)
+                survivors: list[Tried] = []
+                for edit in kind.edits(bench, base):
+                    tried = bench.attempt(base, edit)
+                    if tried is not None:
+                        (survivors if tried.is_right else partial).append(tried)
                 yield sorted(survivors, key=lambda t: complexity(t, base.tree))
+                if len(bench.moments) == known:
+                    break
 
     def _proven(self, survivors: list[Tried]) -> bool:
         """Prove survivors, the smallest first; what fails teaches a new moment."""
         for tried in survivors:
             if self.prover.checks >= CHECKS or len(self.patches) >= SHOWN:
                 break
+            if self.proven and not self._is_another(tried):
+                continue
             self.budget.look()
             assert self.bench is not None
             again = self.bench.judge(tried.tree, tried.edits)
@@ -168,9 +214,18 @@ class Search:
             if proof.holds:
                 points = tuple(map(described, self.bench.moments))
                 self.patches.append(self.prover.patch(tried, proof, points))
+                self.proven.append(tried)
             else:
                 self._learn(proof.report)
         return bool(self.patches)
+
+    def _is_another(self, tried: Tried) -> bool:
+        """Tell whether a variant is as small as the one that was proven, and says something else."""
+        first = self.proven[0]
+        said = [edit.words for edit in tried.edits]
+        return complexity(tried, tried.tree) == complexity(first, first.tree) and said != [
+            edit.words for edit in first.edits
+        ]
 
     def _learn(self, report: Report) -> None:
         """Make a moment of the point that a survivor failed at."""
@@ -185,15 +240,14 @@ class Search:
 
     def _together(self, bench: Bench, base: Tried, partial: list[Tried]) -> None:
         """Put edits together that mend one input each."""
-        states = [base]
+        ordered = sorted(partial, key=lambda t: complexity(t, base.tree))
+        states = ordered[:12]
         for _ in range(len(base.right)):
             grown: list[Tried] = []
             for state in states[:6]:
-                missing = [i for i, right in enumerate(state.right) if not right]
-                fitting = [t for t in partial if t.right[missing[0]]]
-                for tried in sorted(fitting, key=lambda t: complexity(t, base.tree))[:12]:
-                    edit = tried.edits[-1]
-                    found = bench.attempt(state, edit)
+                missing = next(i for i, right in enumerate(state.right) if not right)
+                for tried in [t for t in ordered if t.right[missing]][:6]:
+                    found = bench.attempt(state, tried.edits[-1])
                     if found is not None:
                         grown.append(found)
             done = [t for t in grown if t.is_right]
@@ -209,5 +263,5 @@ class Search:
         for state in nearest:
             ranked = Tried(state.tree, state.edits, base.right)
             for found in self._tried(bench, ranked, []):
-                if self._proven(found):
+                if found and self._proven(found):
                     return

@@ -66,6 +66,8 @@ class Subject:
     pullback: Pullback
     # The function that the pullback claims to differentiate, when it is not `forward` (intent `like`).
     target: Forward | None = None
+    # The slopes that are declared where the derivative is a choice, NaN elsewhere.
+    chosen: Forward | None = None
     body_forward: Forward | None = None
     body_pullback: Pullback | None = None
     direct_pullback: Pullback | None = None
@@ -88,7 +90,7 @@ class Subject:
     # Gives, by operation, what is zero where an operation inside switches.
     switches: Callable[[Arrays], list[tuple[str, Array]]] | None = None
     explicit: Callable[[], bool] | None = None  # tells whether the rule says its own second order
-    astype: Callable[[str], Subject | None] | None = None
+    astype: Callable[..., Subject | None] | None = None
     intent: Intent = EXACT
     order: int | None = None
     domain: Domain | None = None  # where the function means something

@@ -20,8 +20,8 @@ def test_the_written_test_passes(framework, tmp_path, monkeypatch, capsys):
     assert new(name, framework, tmp_path) == 0
     assert capsys.readouterr().out.splitlines() == [
         f"wrote {name}.py and test_{name}.py",
-        f"next: pytest test_{name}.py",
-        f"      pullback check {name}.py:{name}",
+        f"next: pullback check {name}.py:{name}",
+        f"      pytest test_{name}.py",
     ]
     monkeypatch.syspath_prepend(tmp_path)
     space = {}

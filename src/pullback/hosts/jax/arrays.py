@@ -57,6 +57,11 @@ def one_hot(index: Any, like: Any, axis: int) -> Any:
     return jax.nn.one_hot(index, like.shape[axis], axis=axis, dtype=like.dtype)
 
 
+def shaped(x: Any, like: Any) -> Any:
+    """Give an array the shape of another with as many elements."""
+    return x.reshape(like.shape)
+
+
 def trail(x: Any, like: Any) -> Any:
     """Add axes of length one behind the last, up to the rank of another array."""
     return x.reshape(x.shape + (1,) * max(jnp.ndim(like) - jnp.ndim(x), 0))

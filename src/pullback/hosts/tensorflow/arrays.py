@@ -63,6 +63,13 @@ def one_hot(index: Any, like: Any, axis: int) -> Any:
     return tf.one_hot(index, tf.shape(like)[axis] if depth is None else depth, axis=axis, dtype=like.dtype)
 
 
+def shaped(x: Any, like: Any) -> Any:
+    """Give a tensor the shape of another with as many elements."""
+    found = tf.reshape(x, tf.shape(like))
+    found.set_shape(like.shape)
+    return found
+
+
 def trail(x: Any, like: Any) -> Any:
     """Add axes of length one behind the last, up to the rank of another tensor."""
     if x.shape.rank is not None and like.shape.rank is not None:

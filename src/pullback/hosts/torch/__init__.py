@@ -14,7 +14,7 @@ import torch
 from pullback.dtypes import kind
 from pullback.errors import UnsupportedInputError
 from pullback.hosts import refusals
-from pullback.hosts.base import Host, Opener
+from pullback.hosts.base import Host, Linear, Opener
 from pullback.hosts.foreign import Foreign
 from pullback.hosts.keras import is_weight
 from pullback.hosts.operation import Operation
@@ -143,8 +143,11 @@ class TorchHost(Host):
     def vjp(
         self, function: Callable[..., Any], inputs: Sequence[Any], cotangents: Sequence[Any]
     ) -> list[Any]:
+        return self.pullback(function, inputs)(cotangents)
+
+    def pullback(self, function: Callable[..., Any], inputs: Sequence[Any]) -> Linear:
         pull = torch.func.vjp(lambda *xs: tuple(function(*xs)), *inputs)[1]
-        return list(pull(tuple(cotangents)))
+        return lambda cotangents: list(pull(tuple(cotangents)))
 
     loop = staticmethod(control.loop)
     require = staticmethod(control.require)

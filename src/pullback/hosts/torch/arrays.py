@@ -75,6 +75,11 @@ def one_hot(index: Any, like: Any, axis: int) -> Any:
     return (places == index.unsqueeze(axis)).to(like.dtype)  # an index that is none has no one
 
 
+def shaped(x: Any, like: Any) -> Any:
+    """Give a tensor the shape of another with as many elements."""
+    return x.reshape(like.shape)
+
+
 def trail(x: Any, like: Any) -> Any:
     """Add axes of length one behind the last, up to the rank of another tensor."""
     return x.reshape(tuple(x.shape) + (1,) * max(like.ndim - x.ndim, 0))

@@ -23,7 +23,7 @@ SIGNS = {ast.Lt: "<", ast.Gt: ">", ast.LtE: "<=", ast.GtE: ">=", ast.Eq: "==", a
 
 def edits(bench: Bench, base: Tried) -> Iterator[Edit]:
     """Change conditions and arms of branches; share at ties."""
-    conditions = list(_conditions(bench, base))
+    known = list(conditions(bench, base))
     for node in bench.region.expressions(base.tree):
         at = bench.where(node)
         if isinstance(node, ast.Compare) and len(node.ops) == 1:
@@ -34,7 +34,7 @@ def edits(bench: Bench, base: Tried) -> Iterator[Edit]:
         if called(node).startswith("where") and isinstance(node, ast.Call) and len(node.args) == 3:
             yield from _arms(bench, node)
         if _is_condition(node, bench):
-            for other in conditions:
+            for other in known:
                 if ast.dump(other) != ast.dump(node):
                     words = (
                         f"the condition `{bench.text(node)}` stands where `{bench.text(other)}` is meant{at}"
@@ -45,7 +45,7 @@ def edits(bench: Bench, base: Tried) -> Iterator[Edit]:
                         yield Edit.of(
                             node, both, f"`{bench.text(other)}` is missing in the condition ({word}){at}"
                         )
-    yield from _masks(bench, base, conditions)
+    yield from _masks(bench, base, known)
 
 
 def _arms(bench: Bench, node: ast.Call) -> Iterator[Edit]:
@@ -72,13 +72,20 @@ def _is_condition(node: ast.expr, bench: Bench) -> bool:
     return arrays is not None and arrays[0].dtype.kind == "b"
 
 
-def _conditions(bench: Bench, base: Tried) -> Iterator[ast.expr]:
+def conditions(bench: Bench, base: Tried) -> Iterator[ast.expr]:
     """List conditions: those of the code, and the usual ones of the names in reach."""
     seen = set()
     outer = bench.region.outer
     around = [] if outer is None else [n for n in ast.walk(outer) if isinstance(n, ast.Compare)]
     texts = [n for n in bench.names if all(a.dtype.kind == "f" for a in bench.names[n])][:8]
     made = [ast.parse(f"{n} {sign} {value}", mode="eval").body for n in texts for sign, value in USUAL]
+    if bench.spelling.has("abs"):
+        sized = [(n, bench.spelling.write("abs", e=n)) for n in texts]
+        made += [
+            ast.parse(f"{size} < {v}", mode="eval").body
+            for _, size in sized
+            for v in ("1", "1 / 2", "2", "3")
+        ]
     for node in (*around, *bench.region.expressions(base.tree), *made):
         if not isinstance(node, ast.Compare) or ast.dump(node) in seen:
             continue
@@ -91,13 +98,13 @@ def _conditions(bench: Bench, base: Tried) -> Iterator[ast.expr]:
 USUAL = (("> ", "0"), ("<", "0"), ("== ", "0"), (">", "-1"), ("<", "1"), ("<", "6"), ("<", "3"), (">", "-3"))
 
 
-def _masks(bench: Bench, base: Tried, conditions: list[ast.expr]) -> Iterator[Edit]:
+def _masks(bench: Bench, base: Tried, known: list[ast.expr]) -> Iterator[Edit]:
     """Zero a part where a condition does not hold, or share it among ties."""
     spelling = bench.spelling
     for node, arrays in bench.expressions(base.tree):
         at, kind = bench.where(node), arrays[0].dtype.kind
         if kind == "f" and spelling.has("where"):
-            for condition in conditions:
+            for condition in known:
                 text = bench.text(condition)
                 new = filled(spelling.write("where", c="C", a="E", b="0 * E"), c=condition, e=node)
                 yield Edit.of(node, new, f"`{bench.text(node)}` is meant only where `{text}`{at}")
