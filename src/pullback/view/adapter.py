@@ -285,8 +285,7 @@ class Adapter(Framework):
         """Put it together."""
         body, met = self.bodies = rules.bodies(self) if self.original is None else self.original.bodies
         intent = rules.claim(self.rule, met, self.said)
-        like = intent.function if intent.kind == "like" else None
-        chosen = intent.chosen if self.rule is not None else None
+        like, chosen = intent.function if intent.kind == "like" else None, intent.chosen
         target: How | None = None if like is None else (lambda _: like)
         oracle = target or body
         rule = self.rule
