@@ -270,8 +270,7 @@ class Adapter(Framework):
             cells = inspect.getclosurevars(written(self.definition())).nonlocals
         except (TypeError, ValueError):
             return ()
-        host = self.host
-        return tuple(n for n, v in cells.items() if host.is_tensor(v) and host.differentiable(v))
+        return tuple(n for n, v in cells.items() if self.host.is_tensor(v) and self.host.differentiable(v))
 
     def draws(self) -> bool:
         """Tell whether a call draws random numbers of the host's, where that can be told."""
