@@ -1,5 +1,8 @@
 """Jobs that take long or need an environment of their own; the tests of every day need none of them."""
 
+import glob
+import os
+
 import nox
 
 
@@ -80,3 +83,15 @@ def versions(session: nox.Session, job: str) -> None:
     tests = session.posargs or [f"tests/unit/{host}", "tests/unit/core"]
     session.run("pullback", "doctor")
     session.run("python", "-m", "pytest", *apart, *tests)
+
+
+@nox.session
+def gallery(session: nox.Session) -> None:
+    """Run and check the gallery, draw its pictures anew, and write it as notebooks."""
+    session.install("-e", ".[test,gallery]")
+    programs = session.posargs or sorted(glob.glob("examples/gallery/*.py"))
+    for program in programs:
+        name = os.path.splitext(os.path.basename(program))[0]
+        session.run("python", program, f"docs/images/gallery/{name}.png")
+        session.run("pullback", "check", "--all", program)
+    session.run("python", "tests/examples/notebooks.py", "build/notebooks", *programs)

@@ -30,6 +30,8 @@ if _CHECKING_TYPES:
     from pullback.checker.check import check
     from pullback.graphs.trace import graph
     from pullback.graphs.why import why
+    from pullback.recompute.checkpoint import checkpoint
+    from pullback.recompute.scan import checkpoint_scan
     from pullback.watching.watch import watch
     from pullback.wrapping.wrap import external
 
@@ -40,6 +42,8 @@ __all__ = [
     "Rule",
     "argmax_one_hot",
     "check",
+    "checkpoint",
+    "checkpoint_scan",
     "clip_gradient",
     "custom_gradient",
     "declare",
@@ -76,6 +80,8 @@ __all__ = [
 # What not every program needs is imported when it is asked for.
 _LATER = {
     "check": "pullback.checker.check",
+    "checkpoint": "pullback.recompute.checkpoint",
+    "checkpoint_scan": "pullback.recompute.scan",
     "external": "pullback.wrapping.wrap",
     "graph": "pullback.graphs.trace",
     "implicit": "pullback.implicit",

@@ -87,8 +87,9 @@ def _found() -> Iterator[tuple[str, dict[str, Callable[..., Any]]]]:
         if isinstance(getattr(getattr(pullback, name), "rule", None), Rule):
             yield name, {"": getattr(pullback, name)}
     for name in pullback.ops.__all__:
-        if isinstance(getattr(getattr(pullback.ops, name), "rule", None), Rule):
-            yield f"ops.{name}", {"": getattr(pullback.ops, name)}
+        function = getattr(pullback.ops, name)
+        if isinstance(getattr(function, "rule", None), Rule) and function.__name__ == name:  # no second name
+            yield f"ops.{name}", {"": function}
     for path in FILES:
         for name, value in vars(_load(path)).items():
             if name.startswith("_"):

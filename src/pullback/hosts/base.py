@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import contextlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from pullback.errors import HostError
 from pullback.hosts.claims import Claim
 from pullback.hosts.foreign import Foreign
+from pullback.hosts.fused import Fused
 from pullback.hosts.operation import Function, Operation, Tensor
 from pullback.hosts.overrides import Gradients
 from pullback.hosts.specs import Spec
@@ -23,6 +24,8 @@ from pullback.rule import Intent
 
 # takes a structure apart: its parts, and what puts such parts together
 Opener = Callable[[Any], "tuple[list[Any], Callable[[Sequence[Any]], Any]]"]
+
+Linear = Callable[[Sequence[Any]], "list[Any]"]  # a linear map of lists of tensors
 
 
 class Met(NamedTuple):
@@ -133,6 +136,8 @@ class Arrays(Protocol):
     @property
     def clip(self) -> Function: ...
     @property
+    def erf(self) -> Function: ...
+    @property
     def floor(self) -> Function: ...
     @property
     def isfinite(self) -> Function: ...
@@ -141,9 +146,13 @@ class Arrays(Protocol):
     @property
     def round(self) -> Function: ...
     @property
+    def sigmoid(self) -> Function: ...
+    @property
     def sign(self) -> Function: ...
     @property
     def softmax(self) -> Function: ...
+    @property
+    def softplus(self) -> Function: ...
     @property
     def sqrt(self) -> Function: ...
     @property
@@ -166,6 +175,9 @@ class Arrays(Protocol):
 
     def one_hot(self, index: Tensor, like: Tensor, axis: int) -> Tensor:
         """Put a one in the place of each index along an axis of a tensor shaped like another."""
+
+    def shaped(self, x: Tensor, like: Tensor) -> Tensor:
+        """Give a tensor the shape of another with as many elements."""
 
     def trail(self, x: Tensor, like: Tensor) -> Tensor:
         """Add axes of length one behind the last, up to the rank of another tensor."""
@@ -194,6 +206,11 @@ class Host(Facts, Executing):
         """The array functions of the framework."""
         raise self.refused("arrays")
 
+    @property
+    def fused(self) -> Mapping[str, Fused]:
+        """The operations of the framework's own that ready rules run, by the names of the rules."""
+        return {}
+
     def unbroadcast(self, cotangent: Tensor, like: Tensor) -> Tensor:
         """Sum a cotangent over the axes that broadcasting added."""
         raise self.refused("unbroadcast")
@@ -214,14 +231,18 @@ class Host(Facts, Executing):
         """Differentiate a function by the framework itself."""
         raise self.refused("vjp")
 
-    def jvp(self, function: Function, inputs: Sequence[Tensor], tangents: Sequence[Any]) -> list[Any]:
-        """Push tangents of all inputs through a function; by two vjps, which every framework has.
+    def pullback(self, function: Function, inputs: Sequence[Tensor]) -> Linear:
+        """Give the vjp of a function at its inputs, to be called more than once."""
+        return lambda cotangents: self.vjp(function, inputs, cotangents)
+
+    def pushforward(self, function: Function, inputs: Sequence[Tensor]) -> Linear:
+        """Give the pushforward of a function at its inputs, by two vjps, which every framework has.
 
         A vjp is linear in its cotangents, so its own vjp is the pushforward, wherever those cotangents are.
         """
-        outputs = function(*inputs)
-        zeros = [self.arrays.zeros_like(self.arrays.stop(y)) for y in outputs]
-        return self.vjp(lambda *dys: self.vjp(function, inputs, list(dys)), zeros, tangents)
+        pull = self.pullback(function, inputs)
+        zeros = [self.arrays.zeros_like(self.arrays.stop(y)) for y in function(*inputs)]
+        return self.pullback(lambda *dys: pull(list(dys)), zeros)
 
     # ── loops, and what must hold ────────────────────────────────────────────────────────────────────────
 

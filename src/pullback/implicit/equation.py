@@ -18,14 +18,15 @@ from pullback.hosts.base import Host
 from pullback.hosts.operation import Tensor
 
 Tensors = list[Tensor]
+Multiply = Callable[[Tensors], Tensors]
 
 
 @dataclass(frozen=True)
 class Map:
-    """A linear map: (vector, parameters) ↦ vector, and its transpose."""
+    """A linear map and its transpose, each given its parameters first, so that many products share them."""
 
-    forth: Callable[[Tensors, Tensors], Tensors]
-    back: Callable[[Tensors, Tensors], Tensors]
+    forth: Callable[[Tensors], Multiply]
+    back: Callable[[Tensors], Multiply]
     symmetric: bool = False
 
     @property
@@ -47,13 +48,11 @@ class Equation:
         """Give v ↦ ∂F/∂z·v, and the tensors that it depends on."""
         host, residual, count = self.host, self.residual, len(z)
 
-        def back(u: Tensors, at: Tensors) -> Tensors:
-            z, p = at[:count], at[count:]
-            return host.vjp(lambda *z: residual(list(z), p), z, u)
+        def back(at: Tensors) -> Multiply:
+            return host.pullback(lambda *z: residual(list(z), at[count:]), at[:count])
 
-        def forth(v: Tensors, at: Tensors) -> Tensors:
-            z, p = at[:count], at[count:]
-            return host.jvp(lambda *z: residual(list(z), p), z, v)
+        def forth(at: Tensors) -> Multiply:
+            return host.pushforward(lambda *z: residual(list(z), at[count:]), at[:count])
 
         return Map(back if self.symmetric else forth, back, self.symmetric), [*z, *p]
 
@@ -66,7 +65,7 @@ class Equation:
     def forth(self, z: Tensors, p: Tensors, tangents: Sequence[Any]) -> Tensors:
         """Give ∂F/∂p·dp."""
         moving, function = self._of_moving(z, p)
-        return self.host.jvp(function, [p[i] for i in moving], [tangents[i] for i in moving])
+        return self.host.pushforward(function, [p[i] for i in moving])([tangents[i] for i in moving])
 
     def _of_moving(self, z: Tensors, p: Tensors) -> tuple[list[int], Callable[..., Tensors]]:
         """Give F as a function of the parameters that a gradient can flow to."""
@@ -90,7 +89,7 @@ class LinearEquation(Equation):
         self.count = count  # of the tensors in b
 
     def _residual(self, x: Tensors, p: Tensors) -> Tensors:
-        return [y - b for y, b in zip(self.of.forth(x, p[self.count :]), p[: self.count])]
+        return [y - b for y, b in zip(self.of.forth(p[self.count :])(x), p[: self.count])]
 
     def linearised(self, z: Tensors, p: Tensors) -> tuple[Map, Tensors]:
         return self.of, p[self.count :]

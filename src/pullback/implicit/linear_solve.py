@@ -11,7 +11,7 @@ from pullback.define import function_of
 from pullback.errors import OutputError
 from pullback.hosts.operation import Function, Tensor
 from pullback.implicit.condition import guarded, require_like
-from pullback.implicit.equation import Map, Tensors
+from pullback.implicit.equation import Map, Multiply, Tensors
 from pullback.implicit.solution import linear
 from pullback.implicit.solvers import Means
 from pullback.options import require_functions
@@ -43,13 +43,19 @@ def _apply(plan: Plan, tensors: list[Tensor]) -> Any:
     def run(x: Any, *parameters: Any) -> Any:
         return host.run(matvec, [x, *parameters], {}, where)
 
-    def forth(x: Tensors, at: Tensors) -> Tensors:
-        found, _ = tree.flatten(run(*plan.arguments([*x, *at])[0][1:]))
-        return [host.conform(y, z) for y, z in zip(found, x)]
+    def forth(at: Tensors) -> Multiply:
+        def multiply(x: Tensors) -> Tensors:
+            found, _ = tree.flatten(run(*plan.arguments([*x, *at])[0][1:]))
+            return [host.conform(y, z) for y, z in zip(found, x)]
 
-    def back(u: Tensors, at: Tensors) -> Tensors:
-        zeros = [host.arrays.zeros_like(host.arrays.stop(x)) for x in u]
-        return host.vjp(lambda *x: forth(list(x), at), zeros, u)
+        return multiply
+
+    def back(at: Tensors) -> Multiply:
+        def multiply(u: Tensors) -> Tensors:
+            zeros = [host.arrays.zeros_like(host.arrays.stop(x)) for x in u]
+            return host.vjp(lambda *x: forth(at)(list(x)), zeros, u)
+
+        return multiply
 
     stopped = [host.arrays.stop(x) if host.differentiable(x) else x for x in tensors]
     tried = guarded(matvec, run)(*plan.arguments(stopped)[0][1:])

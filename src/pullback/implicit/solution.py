@@ -55,13 +55,7 @@ def linear(plan: Plan, of: Map, at: Tensors, b: Tensors, means: Means) -> Tensor
     host = plan.host
     equation = LinearEquation(host, of, len(b))
     stopped = [host.arrays.stop(x) if host.differentiable(x) else x for x in at]
-    values = solve(
-        host,
-        lambda x: of.forth(x, stopped),
-        [host.arrays.stop(x) for x in b],
-        of.symmetric,
-        means,
-        plan.where,
-    )
+    right = [host.arrays.stop(x) for x in b]
+    values = solve(host, of.forth(stopped), right, of.symmetric, means, plan.where)
     values = [host.arrays.stop(x) for x in values]
     return host.apply(Solved(plan, equation, means, len(b)), [*values, *b, *at])

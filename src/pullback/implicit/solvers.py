@@ -12,7 +12,6 @@ back by an iteration satisfies ‖A·x − b‖ ≤ accuracy·‖b‖, by the tr
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,10 +19,9 @@ from pullback.errors import SolutionError
 from pullback.hosts.base import Host
 from pullback.hosts.claims import Claim
 from pullback.hosts.operation import Tensor
+from pullback.implicit.equation import Multiply
 from pullback.implicit.vectors import Space, Vector
 from pullback.options import require_number, require_word
-
-Multiply = Callable[[Vector], Vector]
 
 SMALL = 32  # numbers; up to here writing A out costs no more than the directions of `gmres`
 RESTART = 20
@@ -52,15 +50,20 @@ class Means:
         return "dense" if size is not None and size <= SMALL else "cg" if symmetric else "gmres"
 
 
-def solve(host: Host, multiply: Multiply, b: Vector, symmetric: bool, means: Means, where: str) -> Vector:
+def solve(host: Host, given: Multiply, b: Vector, symmetric: bool, means: Means, where: str) -> Vector:
     """Solve A·x = b; nothing of it is differentiated."""
     space = Space(host, b)
     size = space.size
     if size == 0:
-        return space.zeros()
+        return space.shaped(space.zeros())
+    b = space.flat(b)
+
+    def multiply(x: Vector) -> Vector:
+        return space.flat(given(space.shaped(x)))
+
     method = means.chosen(size, symmetric)
     if method == "dense":
-        return _dense(space, multiply, b, where)
+        return space.shaped(_dense(space, multiply, b, where))
     target = space.norm(b) * (means.accuracy or space.roundoff**0.6)
     # a recurrence drifts from the true residual: it is given a quarter of the distance
     x = _ITERATIVE[method](space, multiply, b, target / 4, means.iterations)
@@ -69,7 +72,8 @@ def solve(host: Host, multiply: Multiply, b: Vector, symmetric: bool, means: Mea
     def error(residual: str, allowed: str) -> Exception:
         return _unsolved(where, method, residual, allowed, means)
 
-    return host.require(Claim("linear_solve", where, error), off <= target, [off, target], x)
+    claim = Claim("linear_solve", where, error)
+    return host.require(claim, off <= target, [off, target], space.shaped(x))
 
 
 def _unsolved(where: str, method: str, residual: str, allowed: str, means: Means) -> SolutionError:
@@ -232,9 +236,10 @@ def _gmres(space: Space, multiply: Multiply, b: Vector, target: Tensor, iteratio
         ps, qs = space.times(fresh, ps), space.times(fresh, qs)
         q = multiply(p)
         whole = space.norm(q)
-        for _ in range(2):  # twice, for accuracy
-            shares = space.dots(qs, q)
-            p, q = space.minus(p, space.combined(shares, ps)), space.minus(q, space.combined(shares, qs))
+        shares = space.dots(qs, q)
+        q = space.minus(q, space.combined(shares, qs))
+        more = space.dots(qs, q)  # twice, for accuracy
+        q, p = space.minus(q, space.combined(more, qs)), space.minus(p, space.combined(shares + more, ps))
         length = space.norm(q)
         new = length > 8 * space.roundoff * whole  # else A·p was there already
         factor = xp.where(new, 1 / _nonzero(xp, length), xp.zeros_like(length))

@@ -1,7 +1,8 @@
 """Vectors that are lists of tensors, over the reals: Re Σ conj(a)·b is the inner product.
 
-Sums are made in the wide dtype of the leaves. Shapes need not be known, except to write a vector as one row
-of numbers, which dense systems do.
+They are computed with as lists of flat tensors, so that a basis is a matrix; a function of the user's sees
+the shapes that it knows. Sums are made in the wide dtype of the leaves. Shapes need not be known, except to
+write a vector as one row of numbers, which dense systems do.
 """
 
 from __future__ import annotations
@@ -41,17 +42,27 @@ class Space:
             return None
         return sum(math.prod(s) * (2 if c else 1) for s, c in zip(self.shapes, self.complex))
 
+    def flat(self, a: Vector) -> Vector:
+        """Make each tensor flat."""
+        return [self.xp.reshape(x, (-1,)) for x in a]
+
+    def shaped(self, a: Vector) -> Vector:
+        """Give flat tensors their shapes again."""
+        return [self.host.arrays.shaped(x, like) for x, like in zip(a, self.like)]
+
     def zeros(self) -> Vector:
-        return [self.host.arrays.zeros_like(x) for x in self.like]
+        return [self.host.arrays.zeros_like(x) for x in self.flat(self.like)]
 
     def dot(self, a: Vector, b: Vector) -> Tensor:
         """Give Re Σ conj(a)·b."""
-        return sum(self.xp.sum(self._products(x, y)) for x, y in zip(a, b))
+        return sum(self._products(x, y) for x, y in zip(a, b))
 
     def _products(self, x: Tensor, y: Tensor) -> Tensor:
+        """Give the inner product of y with x, or with each row of it."""
+        wide, xp = self.host.arrays.wide, self.xp
         if self.host.spec(y).kind == "complex":
-            return self.xp.astype(self.xp.real(self.host.conjugate(x) * y), self.wide)
-        return self.xp.astype(x, self.wide) * self.xp.astype(y, self.wide)
+            return xp.astype(xp.real(xp.matmul(self.host.conjugate(x), y)), self.wide)
+        return xp.astype(xp.matmul(wide(x), wide(y)), self.wide)
 
     def norm(self, a: Vector) -> Tensor:
         return self.xp.sqrt(self.dot(a, a))
@@ -66,29 +77,24 @@ class Space:
     def times(self, factor: Tensor, a: Vector) -> Vector:
         return [self.host.arrays.cast(factor, x) * x for x in a]
 
-    # ── several vectors at once: a leading axis on every tensor ──────────────────────────────────────────
+    # ── several vectors at once: the rows of a matrix ────────────────────────────────────────────────────
 
     def many(self, count: int) -> Vector:
         """Give zeros for so many vectors."""
         return [self.xp.stack([x] * count) for x in self.zeros()]
 
-    def put(self, vectors: Vector, at: Tensor, a: Vector) -> Vector:
+    def put(self, rows: Vector, at: Tensor, a: Vector) -> Vector:
         """Add a vector in the place where `at`, a row of zeros and a one, has its one."""
-        return [v + self._column(at, v) * self.xp.expand_dims(x, axis=0) for v, x in zip(vectors, a)]
+        xp, cast = self.xp, self.host.arrays.cast
+        return [m + xp.expand_dims(cast(at, m), axis=1) * xp.expand_dims(x, axis=0) for m, x in zip(rows, a)]
 
-    def combined(self, factors: Tensor, vectors: Vector) -> Vector:
+    def combined(self, factors: Tensor, rows: Vector) -> Vector:
         """Give the sum of vectors, each times its factor."""
-        return [self.xp.sum(self._column(factors, v) * v, axis=0) for v in vectors]
+        return [self.xp.matmul(self.host.arrays.cast(factors, m), m) for m in rows]
 
-    def dots(self, vectors: Vector, a: Vector) -> Tensor:
+    def dots(self, rows: Vector, a: Vector) -> Tensor:
         """Give the inner product of each of the vectors with one."""
-        found = [self._products(v, self.xp.expand_dims(x, axis=0)) for v, x in zip(vectors, a)]
-        return sum(
-            self.xp.sum(p, axis=tuple(range(1, len(p.shape)))) if len(p.shape) > 1 else p for p in found
-        )
-
-    def _column(self, factors: Tensor, like: Tensor) -> Tensor:
-        return self.host.arrays.cast(self.host.arrays.trail(factors, like), like)
+        return self.dot(rows, a)
 
     # ── one row of numbers ───────────────────────────────────────────────────────────────────────────────
 
@@ -97,17 +103,17 @@ class Space:
         xp, parts = self.xp, []
         for x, is_complex in zip(a, self.complex):
             both = [xp.real(x), xp.imag(x)] if is_complex else [x]
-            parts += [xp.reshape(xp.astype(part, self.wide), (-1,)) for part in both]
+            parts += [xp.astype(part, self.wide) for part in both]
         return xp.concat(parts)
 
     def vector(self, row: Tensor) -> Vector:
         """Read it again."""
-        xp, found, start = self.xp, [], 0
+        found, start = [], 0
         assert self.shapes is not None
         for x, shape, is_complex in zip(self.like, self.shapes, self.complex):
             length, parts = math.prod(shape), []
-            for _ in range(1 + is_complex):
-                parts.append(xp.reshape(row[start : start + length], shape))
+            for _ in range(2 if is_complex else 1):
+                parts.append(row[start : start + length])
                 start += length
             part: Any = self.host.arrays.cast(parts[0], x)
             found.append(part + 1j * self.host.arrays.cast(parts[1], x) if is_complex else part)

@@ -107,7 +107,11 @@ class Bank:
         for name, arrays in bench.names.items():
             self._add(ast.Name(name, ast.Load()), arrays)
         for node in self._written(base):
-            self._add(node, bench.arrays(node))
+            if isinstance(node, ast.Constant):
+                value = [np.asarray(node.value)] * len(bench.moments)
+                self._add(node, value, 1)
+            else:
+                self._add(node, bench.arrays(node))
         atoms = [e for e in self.entries if e.arrays[0].dtype.kind in "fc"][:ATOMS]
         for name in list(bench.names):
             sized = bench.names[name]
@@ -139,12 +143,17 @@ class Bank:
         outer = self.bench.region.outer
         written = [] if outer is None else list(own(outer.body))
         for node in (*self.bench.region.expressions(base.tree), *written):
-            if isinstance(node, (ast.BinOp, ast.Call, ast.UnaryOp, ast.Subscript, ast.Compare)):
+            number = isinstance(node, ast.Constant) and isinstance(node.value, float)
+            kinds = (ast.BinOp, ast.Call, ast.UnaryOp, ast.Subscript, ast.Compare)
+            if isinstance(node, ast.expr) and (number or isinstance(node, kinds)):
                 yield node
 
     def _functions(self, entry: Entry) -> None:
         write = self.bench.spelling
+        sized = entry.arrays[0].ndim == 0 and not isinstance(entry.node, ast.Name)
         for name, function in NUMPY.items():
+            if sized and name not in ("sqrt", "rsqrt", "reciprocal"):
+                continue
             if not write.has(name) or (entry.arrays[0].dtype.kind == "c" and name not in COMPLEX):
                 continue
             if name == "conj" and entry.arrays[0].dtype.kind != "c":
@@ -218,8 +227,8 @@ class Bank:
             rows = [np.zeros(sum(int(np.prod(s)) for s in shapes))]
             kept = [Entry(parsed("0"), (), 1)]
         table = np.stack(rows)
-        few = np.arange(min(len(kept), ROWS))
-        i, j = np.triu_indices(len(few))
+        few = np.array([n for n, entry in enumerate(kept) if entry.size][:ROWS], int)
+        i, j = (few[part] for part in np.triu_indices(len(few)))
         p, q = (part.reshape(-1) for part in np.meshgrid(few, few, indexing="ij"))
         apart = p != q
         p, q = p[apart], q[apart]

@@ -22,6 +22,11 @@ from pullback.mend.tree import exchanged, size
 from pullback.mend.watch import Slow, Watch
 from pullback.view.subject import Array
 
+# Functions whose kernels may end the process when they are fed what does not fit.
+FRAGILE = (
+    "scatter", "gather", "segment", "conv", "pool", "sparse", "raw_ops", "top_k", "fft", "solve", "cholesky",
+    "svd", "eig", "qr", "image", "resize", "bincount", "unique", "one_hot", "diag", "band_part", "interp",
+)  # fmt: skip
 LONGEST = 0.5  # CPU seconds that a candidate may take at one moment
 
 
@@ -76,8 +81,9 @@ class Bench:
     def silent(self) -> set[int]:
         """List the inputs for which the gradient returns None on purpose."""
         code = self.region.compiled(self.region.tree)
-        parts = self.guarded(self.moments[0].run, code)
-        return set() if parts is None else {k for k, part in enumerate(parts) if part is None}
+        runs = (self.guarded(moment.run, code) for moment in self.moments)
+        parts: list[Any] = next((parts for parts in runs if parts is not None), [])
+        return {k for k, part in enumerate(parts) if part is None}
 
     def guarded(self, run: Callable[..., Any], *given: Any, seconds: float = LONGEST) -> Any:
         """Run a candidate's code: it may fail, and it may never return."""
@@ -106,13 +112,11 @@ class Bench:
         for n, moment in enumerate(self.moments):
             parts = self.guarded(moment.run, code)
             found = None if parts is None else self.guarded(moment.judged, parts)
-            if found is None:
+            if found is None and edits:
                 return None
+            found = found or [False] * len(moment.wanted)  # the rule itself may fail at another shape
             right = [r and bool(found[k]) for r, k in zip(right, asked)]
-            if worst and (
-                not any(r and not w for r, w in zip(right, worst))
-                or any(w and not r for r, w in zip(right, worst))
-            ):
+            if worst and not _gains(right, worst):
                 if n == 0 and edits:
                     self.near(tree, edits, moment, parts)
                 return None
@@ -134,7 +138,7 @@ class Bench:
     def attempt(self, base: Tried, edit: Edit) -> Tried | None:
         """Try one more edit on top of others; None for what was tried before, or fails."""
         tree = exchanged(base.tree, {id(old): new for old, new in edit.changes})
-        if tree is base.tree:
+        if tree is base.tree or not self._is_safe(base.tree, edit):
             return None
         try:
             key = ast.dump(tree)
@@ -145,6 +149,35 @@ class Bench:
         self.seen.add(key)
         self.tried += 1
         return self.judge(tree, (*base.edits, edit), base.right)
+
+    def _is_safe(self, tree: ast.Module, edit: Edit) -> bool:
+        """Tell whether no kernel that may abort is fed other shapes than it was."""
+        inside = {
+            id(part)
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Call) and any(word in ast.unparse(node.func) for word in FRAGILE)
+            for argument in (*node.args, *node.keywords)
+            for part in ast.walk(argument)
+        }
+        for old, new in edit.changes:
+            if id(old) in inside and isinstance(old, ast.expr) and isinstance(new, ast.expr):
+                before, after = self.arrays(old), self.arrays(new)
+                if before is None or after is None:
+                    return False
+                if any(a.shape != b.shape or a.dtype != b.dtype for a, b in zip(before, after)):
+                    return False
+            calls = (n for n in ast.walk(new) if isinstance(n, ast.Call))
+            kept = {id(n) for n in ast.walk(old)}
+            if any(id(n) not in kept and self._is_fed_otherwise(n, old) for n in calls):
+                return False
+        return True
+
+    @staticmethod
+    def _is_fed_otherwise(call: ast.Call, old: ast.AST) -> bool:
+        """Tell whether a new call of a fragile function has other arguments than the old one."""
+        if not any(word in ast.unparse(call.func) for word in FRAGILE):
+            return False
+        return not isinstance(old, ast.Call) or any(a is not b for a, b in zip(call.args, old.args))
 
     def learn(self, moment: Moment) -> None:
         """Add a moment; what has values gets one more."""
@@ -247,6 +280,12 @@ class Bench:
         """Give the text of a node, shortened."""
         text = " ".join(ast.unparse(node).split())
         return text if len(text) <= 60 else f"{text[:57]}…"
+
+
+def _gains(right: list[bool], before: tuple[bool, ...]) -> bool:
+    """Tell whether nothing was lost, and something was won if there was anything to win."""
+    lost = any(b and not r for r, b in zip(right, before))
+    return not lost and (all(before) or any(r and not b for r, b in zip(right, before)))
 
 
 def _value(moment: Moment, code: CodeType, space: dict[str, Any]) -> tuple[Any]:

@@ -14,16 +14,24 @@ from dataclasses import dataclass, replace
 from types import CellType, CodeType, FunctionType
 from typing import Any
 
+import numpy as np
+
+from pullback.checker.examine import examine, excuse
 from pullback.checker.finding import Report
 from pullback.checker.inquiry import check_subject
+from pullback.checker.numeric import derivative_test
+from pullback.checker.points import Point, finite, own_points
+from pullback.checker.problem import Problem
+from pullback.checker.second import second_subject
 from pullback.checker.settings import Settings
+from pullback.checker.within import within
 from pullback.hosts.base import Host
 from pullback.mend.bench import Tried
 from pullback.mend.patch import Patch, Span
 from pullback.mend.region import Region
 from pullback.mend.tree import children, edited, spans
 from pullback.view import subject_of
-from pullback.view.subject import Subject
+from pullback.view.subject import Arrays, Subject
 
 
 class Remade(Mapping[Any, Any]):
@@ -113,12 +121,13 @@ class Proof:
 
     spans: tuple[Span, ...]
     report: Report
+    refuted: str = ""  # a further point at which it is wrong
 
     @property
     def holds(self) -> bool:
         """Tell whether the checker found the edited rule right, at every size."""
         sized = any("size seems to be written" in f.sentence for f in self.report.findings)
-        return self.report.verdict == "right" and not sized
+        return self.report.verdict == "right" and not sized and not self.refuted
 
 
 @dataclass
@@ -175,7 +184,35 @@ class Prover:
             report = check_subject(made, replace(self.settings, budget=max(budget, 0.5)))
         except Exception:  # the edited function may fail at its example
             return None
-        return Proof(written[0], report)
+        proof = Proof(written[0], report)
+        return replace(proof, refuted=self._refuted(tried, made)) if proof.holds else proof
+
+    def _refuted(self, tried: Tried, made: Subject) -> str:
+        """Look at further points, and on both sides of the numbers that new conditions compare with."""
+        fine = (made.astype("float64") if made.astype is not None else None) or made
+        fine = within(replace(fine, domain=made.domain))
+        points = [
+            *own_points(fine, self.settings.rng(61)),
+            *_beside(tried, fine.inputs, self.settings.rng(62)),
+        ]
+        for point in points:
+            if finite(fine, point.inputs) is None:
+                continue
+            found = examine(fine, point, self.settings.rng(63), self.settings, own=True)
+            if found.verdict == "wrong" and not excuse(fine, point, found, self.settings):
+                return point.label
+        return ""
+
+    def twice(self, tried: Tried, inputs: Arrays) -> bool:
+        """Tell whether the second order of a variant is right at a point."""
+        written = self.text(tried)
+        made = None if written is None else self.subject_of(written[1])
+        if made is None or made.second is None:
+            return False
+        fine = (made.astype("float64") if made.astype is not None else None) or made
+        lifted = second_subject(fine.at(inputs), self.settings.rng(51))
+        found = derivative_test(Problem.of(lifted), self.settings.rng(52), self.settings)
+        return found.verdict == "right"
 
     def patch(self, tried: Tried, proof: Proof, points: tuple[str, ...]) -> Patch:
         """Hand a proven variant over."""
@@ -184,6 +221,34 @@ class Prover:
             2 if any(f.probe == "second_order" and f.verdict == "right" for f in proof.report.findings) else 1
         )
         return Patch(self.region.source.file, self.region.source.text, proof.spans, words, points, order)
+
+
+def _beside(tried: Tried, inputs: Arrays, rng: np.random.Generator) -> Iterator[Point]:
+    """Draw points whose entries lie close to the numbers in new conditions, on both sides."""
+    new = [part for edit in tried.edits for _, node in edit.changes for part in ast.walk(node)]
+    numbers = {
+        float(n.value)
+        for part in new
+        if isinstance(part, ast.Compare)
+        for n in ast.walk(part)
+        if isinstance(n, ast.Constant) and isinstance(n.value, (int, float)) and n.value
+    }
+    for number in sorted(numbers):
+        for near in (1e-3, 1e-2, 5e-2):
+            drawn = tuple(
+                (number * rng.choice([-1, 1], x.shape) * (1 + near * rng.choice([-1, 1], x.shape))).astype(
+                    x.dtype
+                )
+                if x.dtype.kind == "f"
+                else x
+                for x in inputs
+            )
+            for k, x in enumerate(inputs):
+                if x.dtype.kind == "f":
+                    yield Point(
+                        f"beside {number:g}",
+                        tuple(d if i == k else y for i, (d, y) in enumerate(zip(drawn, inputs))),
+                    )
 
 
 def _way(tree: ast.AST, node: ast.AST) -> list[tuple[str, int]] | None:

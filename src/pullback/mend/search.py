@@ -16,6 +16,7 @@ from pullback import hosts, tree
 from pullback.checker.budget import Budget, Spent
 from pullback.checker.finding import Report
 from pullback.checker.settings import Settings
+from pullback.checker.space import roundoff
 from pullback.checker.within import within
 from pullback.mend.bench import Bench, Tried, complexity
 from pullback.mend.edit import kinds
@@ -87,7 +88,8 @@ class Search:
             raise RefusedError("it is not a rule whose gradient can be called by itself")
         finer = given.astype("float64") if given.astype is not None else None
         self.subject: Subject = given if finer is None else within(finer)
-        self.settings = Settings(seed=report.seed, xla=False, export=False)
+        unit = roundoff([x for x, d in zip(given.inputs, given.differentiable) if d])
+        self.settings = Settings(seed=report.seed, xla=False, export=False, shipped=unit)
         self.prover = Prover(Region.of(self._grad()), given, host, args, kwargs, self.settings)
 
     @property
@@ -113,12 +115,14 @@ class Search:
             raise RefusedError(f"its gradient does not look pure: {reason}")
         bench = self.bench = self._bench(found)
         base = bench.judge(bench.region.tree)
-        if base is None:
+        code = bench.region.compiled(bench.region.tree)
+        if base is None or all(bench.guarded(m.run, code) is None for m in found):
             raise RefusedError("its gradient cannot be run apart from its forward")
         if not base.right:
             raise RefusedError("it gives no gradient to judge")
         if base.is_right:
-            return ()
+            self._second(bench, base)
+            return tuple(self.patches)
         self._single(bench, base)
         if not self.patches:
             self._pairs(bench, base)
@@ -130,27 +134,51 @@ class Search:
         written = spelling(first.space, first.names, self.framework, tensor)
         return Bench(region, found, written, self.budget, self.watch)
 
+    def _second(self, bench: Bench, base: Tried) -> None:
+        """Try edits that keep the first order, where only the second is wrong."""
+        inputs = next((m.inputs for m in bench.moments if not m.bounds), None)
+        if inputs is None:
+            return
+        for kind in kinds():
+            if not getattr(kind, "KEEPS", False):
+                continue
+            self.kinds.append(kind.WORDS)
+            for edit in kind.edits(bench, base):
+                tried = bench.attempt(base, edit)
+                if tried is None or not bench.guarded(self.prover.twice, tried, inputs, seconds=PROOF):
+                    continue
+                if self._proven([tried]):
+                    return
+
     def _single(self, bench: Bench, base: Tried) -> None:
         """Try every kind of edit; put together what mends one input each."""
         partial: list[Tried] = []
+        joined = 0
         for found in self._tried(bench, base, partial):
-            if self._proven(found):
+            if found and self._proven(found):
                 return
-        if partial and not self.patches:
-            self._together(bench, base, partial)
+            if len(partial) > joined and all(
+                any(t.right[i] for t in partial) for i in range(len(base.right))
+            ):
+                joined = len(partial)
+                self._together(bench, base, partial)
+                if self.patches:
+                    return
 
     def _tried(self, bench: Bench, base: Tried, partial: list[Tried]) -> Iterator[list[Tried]]:
         for kind in kinds():
             if kind.WORDS not in self.kinds:
                 self.kinds.append(kind.WORDS)
-            survivors: list[Tried] = []
-            for edit in kind.edits(bench, base):
-                tried = bench.attempt(base, edit)
-                if tried is None:
-                    continue
-                (survivors if tried.is_right else partial).append(tried)
-            if survivors:
+            for _ in range(4 if getattr(kind, "LEARNS", False) else 1):
+                known = len(bench.moments)
+                survivors: list[Tried] = []
+                for edit in kind.edits(bench, base):
+                    tried = bench.attempt(base, edit)
+                    if tried is not None:
+                        (survivors if tried.is_right else partial).append(tried)
                 yield sorted(survivors, key=lambda t: complexity(t, base.tree))
+                if len(bench.moments) == known:
+                    break
 
     def _proven(self, survivors: list[Tried]) -> bool:
         """Prove survivors, the smallest first; what fails teaches a new moment."""
@@ -185,15 +213,14 @@ class Search:
 
     def _together(self, bench: Bench, base: Tried, partial: list[Tried]) -> None:
         """Put edits together that mend one input each."""
-        states = [base]
+        ordered = sorted(partial, key=lambda t: complexity(t, base.tree))
+        states = ordered[:12]
         for _ in range(len(base.right)):
             grown: list[Tried] = []
             for state in states[:6]:
-                missing = [i for i, right in enumerate(state.right) if not right]
-                fitting = [t for t in partial if t.right[missing[0]]]
-                for tried in sorted(fitting, key=lambda t: complexity(t, base.tree))[:12]:
-                    edit = tried.edits[-1]
-                    found = bench.attempt(state, edit)
+                missing = next(i for i, right in enumerate(state.right) if not right)
+                for tried in [t for t in ordered if t.right[missing]][:6]:
+                    found = bench.attempt(state, tried.edits[-1])
                     if found is not None:
                         grown.append(found)
             done = [t for t in grown if t.is_right]
@@ -209,5 +236,5 @@ class Search:
         for state in nearest:
             ranked = Tried(state.tree, state.edits, base.right)
             for found in self._tried(bench, ranked, []):
-                if self._proven(found):
+                if found and self._proven(found):
                     return

@@ -14,13 +14,13 @@ import numpy as np
 
 from pullback.elementwise import elementwise
 from pullback.example import example
-from pullback.namespace import namespace
+from pullback.ops.precision import narrow, wide
 from pullback.typed import T
 
 
 def _slope(x: Any) -> Any:
-    xp = namespace(x)
-    e = xp.exp(-xp.abs(x))
+    xp, w = wide(x)
+    e = xp.exp(-xp.abs(w))
     return e / ((1 + e) * (1 + e))
 
 
@@ -39,6 +39,6 @@ def sigmoid(x: T) -> T:
 
     Do not use it before a cross-entropy: one from logits is more accurate.
     """
-    xp = namespace(x)
-    e = xp.exp(-xp.abs(x))
-    return xp.where(x >= 0, 1 / (1 + e), e / (1 + e))  # type: ignore[no-any-return]
+    xp, w = wide(x)
+    e = xp.exp(-xp.abs(w))
+    return narrow(xp.where(w < 0, e, 1.0) / (1 + e), x)  # type: ignore[no-any-return]

@@ -14,7 +14,7 @@ import numpy as np
 
 from pullback.elementwise import elementwise
 from pullback.example import example
-from pullback.namespace import namespace
+from pullback.ops.precision import narrow, wide
 from pullback.ops.sigmoid import sigmoid
 from pullback.typed import T
 
@@ -34,5 +34,9 @@ def softplus(x: T) -> T:
 
     Do not use it for large positive values alone: there it is x itself.
     """
-    xp = namespace(x)
-    return xp.maximum(x, 0 * x) + xp.log1p(xp.exp(-xp.abs(x)))  # type: ignore[no-any-return]
+    xp, w = wide(x)
+    y = xp.where(w < 0, 0.0, w) + xp.log1p(xp.exp(-xp.abs(w)))
+    return narrow(y, x)  # type: ignore[no-any-return]
+
+
+log1pexp = softplus  # the name that says what is computed

@@ -17,7 +17,7 @@ import numpy as np
 
 from pullback.dtypes import Kind, kind
 from pullback.hosts import refusals
-from pullback.hosts.base import Host, Opener
+from pullback.hosts.base import Host, Linear, Opener
 from pullback.hosts.foreign import Foreign
 from pullback.hosts.jax import arrays, callback, control
 from pullback.hosts.jax.apply import apply
@@ -116,11 +116,15 @@ class JaxHost(Host):
     def vjp(
         self, function: Callable[..., Any], inputs: Sequence[Any], cotangents: Sequence[Any]
     ) -> list[Any]:
-        _, pull = jax.vjp(lambda *xs: list(function(*xs)), *inputs)
-        return [self.conjugate(c) for c in pull([self.conjugate(c) for c in cotangents])]
+        return self.pullback(function, inputs)(cotangents)
 
-    def jvp(self, function: Callable[..., Any], inputs: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:
-        return list(jax.jvp(lambda *xs: list(function(*xs)), tuple(inputs), tuple(tangents))[1])
+    def pullback(self, function: Callable[..., Any], inputs: Sequence[Any]) -> Linear:
+        _, pull = jax.vjp(lambda *xs: list(function(*xs)), *inputs)
+        return lambda cotangents: [self.conjugate(c) for c in pull([self.conjugate(c) for c in cotangents])]
+
+    def pushforward(self, function: Callable[..., Any], inputs: Sequence[Any]) -> Linear:
+        _, push = jax.linearize(lambda *xs: list(function(*xs)), *inputs)
+        return lambda tangents: list(push(*tangents))
 
     loop = staticmethod(control.loop)
     repeat = staticmethod(control.repeat)

@@ -18,7 +18,7 @@ import tensorflow as tf
 from pullback.dtypes import COMPUTING, kind
 from pullback.errors import UnsupportedInputError
 from pullback.hosts import refusals
-from pullback.hosts.base import Host
+from pullback.hosts.base import Host, Linear
 from pullback.hosts.foreign import Foreign
 from pullback.hosts.keras import is_weight
 from pullback.hosts.operation import Operation
@@ -217,18 +217,22 @@ class TensorFlowHost(Host):
     def vjp(
         self, function: Callable[..., Any], inputs: Sequence[Any], cotangents: Sequence[Any]
     ) -> list[Any]:
+        return self.pullback(function, inputs)(cotangents)
+
+    def pullback(self, function: Callable[..., Any], inputs: Sequence[Any]) -> Linear:
         inputs = list(inputs)
         # A tape inside an accumulator's own computation records nothing unless its state is set aside.
-        with recording.set_accumulators_aside() if self.recorded else contextlib.nullcontext():
-            with tf.GradientTape() as tape:
-                tape.watch(inputs)
-                outputs = function(*inputs)
-            return tape.gradient(
-                outputs,
-                inputs,
-                output_gradients=cotangents,
-                unconnected_gradients=tf.UnconnectedGradients.ZERO,
-            )
+        aside = recording.set_accumulators_aside if self.recorded else contextlib.nullcontext
+        with aside(), tf.GradientTape(persistent=True) as tape:
+            tape.watch(inputs)
+            outputs = function(*inputs)
+
+        def pull(cotangents: Sequence[Any]) -> list[Any]:
+            zero = tf.UnconnectedGradients.ZERO
+            with aside():
+                return tape.gradient(outputs, inputs, list(cotangents), unconnected_gradients=zero)
+
+        return pull
 
     loop = staticmethod(control.loop)
     repeat = staticmethod(control.repeat)

@@ -79,6 +79,13 @@ def _conditions(bench: Bench, base: Tried) -> Iterator[ast.expr]:
     around = [] if outer is None else [n for n in ast.walk(outer) if isinstance(n, ast.Compare)]
     texts = [n for n in bench.names if all(a.dtype.kind == "f" for a in bench.names[n])][:8]
     made = [ast.parse(f"{n} {sign} {value}", mode="eval").body for n in texts for sign, value in USUAL]
+    if bench.spelling.has("abs"):
+        sized = [(n, bench.spelling.write("abs", e=n)) for n in texts]
+        made += [
+            ast.parse(f"{size} < {v}", mode="eval").body
+            for _, size in sized
+            for v in ("1", "1 / 2", "2", "3")
+        ]
     for node in (*around, *bench.region.expressions(base.tree), *made):
         if not isinstance(node, ast.Compare) or ast.dump(node) in seen:
             continue

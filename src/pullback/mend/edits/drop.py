@@ -9,6 +9,20 @@ from pullback.mend.bench import Bench, Edit, Tried
 
 WORDS = "a factor, a term or a function too many"
 RANK = 1
+KEEPS = True  # may leave the first order as it is, and change the second
+
+
+def everywhere(bench: Bench, base: Tried) -> Iterator[Edit]:
+    """Take a function of one argument away wherever it is called."""
+    calls: dict[str, list[ast.Call]] = {}
+    for node in bench.region.expressions(base.tree):
+        if isinstance(node, ast.Call) and len(node.args) == 1 and not node.keywords:
+            calls.setdefault(bench.text(node.func), []).append(node)
+    for function, nodes in calls.items():
+        inside = {id(n) for node in nodes for n in ast.walk(node.args[0])}
+        if len(nodes) > 1 and not any(id(node) in inside for node in nodes):
+            changes = tuple((node, node.args[0]) for node in nodes)
+            yield Edit(changes, f"`{function}` is too many, in {len(nodes)} places{bench.where(nodes[0])}")
 
 
 def edits(bench: Bench, base: Tried) -> Iterator[Edit]:
@@ -28,7 +42,11 @@ def edits(bench: Bench, base: Tried) -> Iterator[Edit]:
             if isinstance(node.func, ast.Attribute) and bench.valued(node.func.value) is not None:
                 words = f"`.{node.func.attr}` of `{bench.text(node.func.value)}` is too many{at}"
                 yield Edit.of(node, node.func.value, words)
+        if isinstance(node, ast.IfExp):
+            for arm in (node.body, node.orelse):
+                yield Edit.of(node, arm, f"the choice on `{bench.text(node.test)}` is too many{at}")
         if isinstance(node, ast.Attribute) and bench.valued(node.value) is not None:
             yield Edit.of(node, node.value, f"`.{node.attr}` is too many{at}")
         if isinstance(node, ast.Subscript):
             yield Edit.of(node, node.value, f"the index of `{bench.text(node.value)}` is too many{at}")
+    yield from everywhere(bench, base)

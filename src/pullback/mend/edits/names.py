@@ -9,6 +9,7 @@ from pullback.mend.bench import Bench, Edit, Tried
 
 WORDS = "another name"
 RANK = 3
+KEEPS = True  # may leave the first order as it is, and change the second
 
 
 def edits(bench: Bench, base: Tried) -> Iterator[Edit]:
