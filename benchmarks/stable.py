@@ -146,14 +146,16 @@ def times(asked, frameworks, rounds):
 
 
 def table(found):
-    """Write the places where a framework's own function is worse than ours."""
-    lines = ["| rule | framework | dtype | ours | its own | autodiff of the obvious formula |"]
-    lines.append("| --- | --- | --- | --- | --- | --- |")
-    for (name, framework, dtype), errors in found.items():
-        own = errors["own"]
-        if own is not None and own > max(errors["ours"], 1.0):
-            cells = (errors["ours"], own, errors["obvious"])
-            lines.append(f"| `{name}` | {framework} | {dtype} | {' | '.join(map(shown, cells))} |")
+    """Write the places where a framework's own function is worse than ours, a row a function."""
+    lines = [f"| rule | framework | {' | '.join(f'its own, {dtype}' for dtype in DTYPES)} | ours, at worst |"]
+    lines.append("| --- | --- |" + " --- |" * (len(DTYPES) + 1))
+    for name, framework in dict.fromkeys(key[:2] for key in found):
+        errors = [found[name, framework, dtype] for dtype in DTYPES]
+        worse = [e["own"] is not None and e["own"] > max(e["ours"], 1.0) for e in errors]
+        if any(worse):
+            cells = [shown(e["own"]) if bad else "" for e, bad in zip(errors, worse)]
+            cells.append(shown(max(e["ours"] for e in errors)))
+            lines.append(f"| `{name}` | {framework} | {' | '.join(cells)} |")
     return lines
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from slopes import slopes
 
-RULES = ("softplus", "log_cosh", "expm1_over_x", "logit", "sinc", "log_sigmoid")
+RULES = ("softplus", "log_cosh", "expm1_over_x", "log1mexp", "sinc", "softplus_inverse")
 OURS, PLAIN, INK = "#1f9d8a", "#e0662f", "#808890"
 WIDTH, HEIGHT, LEFT, TOP, GAP = 250, 150, 46, 34, 40
 TALLEST = 8.0  # decades of units of the last place; what is not finite stands above
@@ -49,8 +49,10 @@ def _panel(row, obvious):
         error = row.errors("float32", slopes("torch", function, [points]))[1][keep]
         with np.errstate(divide="ignore"):
             tall = np.clip(np.log10(np.maximum(error, 1.0)), 0, TALLEST)
-        for x, y in zip((log - low) / (high - low) * WIDTH, HEIGHT * (1 - tall / TALLEST)):
-            drawn.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="2" fill="{colour}" fill-opacity=".8"/>')
+        places = zip((log - low) / (high - low) * WIDTH, HEIGHT * (1 - tall / TALLEST))
+        dots = "".join(f"M{x:.1f} {y:.1f}h0" for x, y in places)
+        style = f'stroke="{colour}" stroke-opacity=".8" stroke-width="4" stroke-linecap="round"'
+        drawn.append(f'<path d="{dots}" {style}/>')
     return "".join(drawn)
 
 

@@ -67,12 +67,12 @@ def root(
         ...     for _ in range(20):
         ...         z = (z + x / z) / 2
         ...     return z
-        >>> x = tf.constant([4.0, 9.0])
+        >>> x = tf.constant([4.0, 1.0])
         >>> with tf.GradientTape() as tape:
         ...     tape.watch(x)
         ...     y = square_root(x)
         >>> tape.gradient(y, x).numpy().round(4).tolist()
-        [0.25, 0.1667]
+        [0.25, 0.5]
 
     Do not use it where ∂F/∂z may be singular: such a solution has no derivative, and that is an error.
     """

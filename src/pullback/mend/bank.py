@@ -42,8 +42,9 @@ with np.errstate(all="ignore"):
         "erf": np.vectorize(math.erf, otypes=[float]),
         "softmax": lambda x: np.exp(x - x.max(-1, keepdims=True))
         / np.exp(x - x.max(-1, keepdims=True)).sum(-1, keepdims=True),
-        "conj": np.conj,
+        "conj": np.conj, "bell": lambda x: np.exp(-x * x),
     }  # fmt: skip
+USUAL = {"exp", "log", "square", "sqrt", "abs", "sign", "reciprocal", "sin", "cos", "tanh", "sigmoid", "conj"}
 COMPLEX = {"exp", "log", "sin", "cos", "tanh", "sqrt", "square", "reciprocal", "conj"}
 
 
@@ -105,7 +106,7 @@ class Bank:
         bench, write = self.bench, self.bench.spelling
         self._add(ast.Constant(1), [np.asarray(1.0)] * len(bench.moments), 0)
         for name, arrays in bench.names.items():
-            self._add(ast.Name(name, ast.Load()), arrays)
+            self._add(parsed(name), arrays, 1)
         for node in self._written(base):
             if isinstance(node, ast.Constant):
                 value = [np.asarray(node.value)] * len(bench.moments)
@@ -162,7 +163,8 @@ class Bank:
                 values = self._wide(entry, function)
             except Exception:  # a scalar has no last axis
                 continue
-            self._add(filled(write.write(name, e="E"), e=entry.node), values, entry.size + 1)
+            rare = 0 if name in USUAL and entry.size <= 2 else 2 if name in USUAL | {"bell"} else 4
+            self._add(filled(write.write(name, e="E"), e=entry.node), values, entry.size + 1 + rare)
         if write.has("digamma") and isinstance(entry.node, ast.Name):
             node = filled(write.write("digamma", e="E"), e=entry.node)
             self._add(node, self.bench.arrays(node), entry.size + 1)
@@ -183,7 +185,7 @@ class Bank:
                     for i, a in zip(self.smooth, arrays):
                         found[i] = np.asarray(function(a, axis=axis, keepdims=kept))
                     new = filled(write.write(form, e="E", axis=axis), e=node)
-                    self._add(new, found, length + 2)
+                    self._add(new, found, length + 1)
 
     def _matrices(self, entries: list[Entry]) -> None:
         for a in entries:
@@ -304,7 +306,9 @@ def _scaled(node: ast.expr, factor: float, length: int) -> Hit | None:
     """Write an expression times a constant."""
     for nice in NICE:
         if abs(factor - nice) <= 1e-6 * abs(nice):
-            return Hit(times(node, nice), length + (nice != 1.0))
+            odd = 1.5 if abs(nice) not in (1.0, 2.0, 0.5) else 0.0  # a name is better than its value
+            bare = 2.0 if odd and isinstance(node, ast.Constant) else 0.0
+            return Hit(times(node, nice), length + (nice != 1.0) + odd + bare)
     for value in NAMED:
         for ratio in (1.0, 0.5, 2.0, -1.0, -0.5, -2.0):
             for base in (value, 1 / value):

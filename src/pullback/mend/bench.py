@@ -6,6 +6,7 @@ A candidate is a tree. It is compiled once and run at one moment after the other
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -155,7 +156,7 @@ class Bench:
         inside = {
             id(part)
             for node in ast.walk(tree)
-            if isinstance(node, ast.Call) and any(word in ast.unparse(node.func) for word in FRAGILE)
+            if isinstance(node, ast.Call) and _is_fragile(node)
             for argument in (*node.args, *node.keywords)
             for part in ast.walk(argument)
         }
@@ -175,7 +176,7 @@ class Bench:
     @staticmethod
     def _is_fed_otherwise(call: ast.Call, old: ast.AST) -> bool:
         """Tell whether a new call of a fragile function has other arguments than the old one."""
-        if not any(word in ast.unparse(call.func) for word in FRAGILE):
+        if not _is_fragile(call):
             return False
         return not isinstance(old, ast.Call) or any(a is not b for a, b in zip(call.args, old.args))
 
@@ -249,15 +250,19 @@ class Bench:
     def names(self) -> dict[str, list[Array]]:
         """Give the arrays of every name in reach that the forward or the gradient made."""
         found = {}
-        told = [name for space in self.spaces[:1] for name in space]
-        mine = [
-            n for n in told if n in self.moments[0].names or n not in self.moments[0].space or n in self.given
-        ]
-        for name in mine:
-            if all(name in space for space in self.spaces):
-                arrays = self.as_arrays([space[name] for space in self.spaces])
-                if arrays is not None:
-                    found[name] = arrays
+        first = self.moments[0]
+        told = [name for name in self.spaces[0] if name.isidentifier()]
+        read = {n.id for part in (self.region.outer, self.region.grad) if part for n in ast.walk(part)
+                if isinstance(n, ast.Name)}  # fmt: skip
+        mine = [n for n in told if n in first.names or n not in first.space or n in self.given or n in read]
+        # What the gradient is handed may hold more: `ctx.scale`.
+        handed = [(n, self.spaces[0].get(n)) for n in self.given]
+        held = [f"{n}.{a}" for n, v in handed if type(v).__name__ == "Context" for a in sorted(vars(v))]
+        for name in (*mine, *held):
+            values = self.evaluated(name) if "." in name else [space.get(name) for space in self.spaces]
+            arrays = None if values is None else self.as_arrays(values)
+            if arrays is not None:
+                found[name] = arrays
         return found
 
     @cached_property
@@ -280,6 +285,10 @@ class Bench:
         """Give the text of a node, shortened."""
         text = " ".join(ast.unparse(node).split())
         return text if len(text) <= 60 else f"{text[:57]}…"
+
+
+def _is_fragile(call: ast.Call) -> bool:
+    return any(word.startswith(FRAGILE) for word in re.split(r"[._]", ast.unparse(call.func)))
 
 
 def _gains(right: list[bool], before: tuple[bool, ...]) -> bool:

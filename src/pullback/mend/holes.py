@@ -104,7 +104,11 @@ def _down(
         wanted = [w for w in fitted if w is not None]
     if all(o.dtype.kind in "fciu" for o in old) and not isinstance(node, ast.Constant):
         yield Hole(node, old, wanted)
-    for part, needed in _inverted(bench, smooth, node, wanted):
+    try:
+        operands = list(_inverted(bench, smooth, node, wanted))
+    except ValueError:  # at another shape the operands of a wrong rule need not fit
+        operands = []
+    for part, needed in operands:
         if needed is not None:
             yield from _down(bench, tree, smooth, part, needed, depth + 1)
     if isinstance(node, ast.Name) and (value := assigned(tree, node.id)) is not None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
+from pullback import tree
 from pullback.checker.finding import Report
 from pullback.checker.points import finite, own_points
 from pullback.checker.settings import Settings
@@ -16,8 +18,10 @@ SMALL = 160  # numbers in all inputs together
 OWN = ("both signs", "between the given values", "in (0, 1)", "positive", "wide")
 
 
-def moments(subject: Subject, report: Report, settings: Settings) -> list[Moment]:
-    """Give the moments, those that show the failure first."""
+def moments(
+    subject: Subject, report: Report, settings: Settings, other: Subject | None = None
+) -> list[Moment]:
+    """Give the moments, those that show the failure first; `other` is the same call with other numbers."""
     found: list[Moment] = []
     for n, (label, inputs) in enumerate(_chosen(subject, report, settings)):
         made = moment(subject, label, inputs, settings, n)
@@ -28,7 +32,25 @@ def moments(subject: Subject, report: Report, settings: Settings) -> list[Moment
             found += [] if again is None else [again]
         if len(found) >= 7:
             break
+    if other is not None:
+        made = moment(other, "other numbers among the arguments", shrunk(other, other.inputs), settings, 101)
+        found += [] if made is None else [made]
     return found
+
+
+def renumbered(
+    args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
+    """Give a call with other floats in the places of those that are no inputs; None if it has none.
+
+    A constant in an edit may be one of them by accident.
+    """
+    leaves, structure = tree.flatten([list(args), kwargs])
+    moved = [leaf * 1.375 if type(leaf) is float else leaf for leaf in leaves]
+    if all(a is b for a, b in zip(leaves, moved)) or all(isinstance(x, (int, float)) for x in leaves):
+        return None
+    positional, named = tree.unflatten(structure, moved)
+    return tuple(positional), named
 
 
 def shrunk(subject: Subject, inputs: Arrays) -> Arrays:

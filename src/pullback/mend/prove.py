@@ -217,9 +217,8 @@ class Prover:
     def patch(self, tried: Tried, proof: Proof, points: tuple[str, ...]) -> Patch:
         """Hand a proven variant over."""
         words = "; ".join(dict.fromkeys(edit.words for edit in tried.edits))
-        order = (
-            2 if any(f.probe == "second_order" and f.verdict == "right" for f in proof.report.findings) else 1
-        )
+        second = (f for f in proof.report.findings if f.probe == "second_order" and f.answer == "yes")
+        order = 2 if any(second) else 1
         return Patch(self.region.source.file, self.region.source.text, proof.spans, words, points, order)
 
 

@@ -22,7 +22,7 @@ from pullback.mend.bench import Bench, Tried, complexity
 from pullback.mend.edit import kinds
 from pullback.mend.moment import Moment, moment
 from pullback.mend.patch import Mending, Patch
-from pullback.mend.points import described, moments, shrunk
+from pullback.mend.points import described, moments, renumbered, shrunk
 from pullback.mend.prove import Prover
 from pullback.mend.pure import impurity
 from pullback.mend.region import Region
@@ -74,6 +74,7 @@ class Search:
     ) -> None:
         self.report, self.budget = report, budget
         self.patches: list[Patch] = []
+        self.proven: list[Tried] = []
         self.kinds: list[str] = []
         self.bench: Bench | None = None
         self.watch = Watch()
@@ -86,11 +87,26 @@ class Search:
             )
         if given.opened is None or given.is_builtin:
             raise RefusedError("it is not a rule whose gradient can be called by itself")
-        finer = given.astype("float64") if given.astype is not None else None
+        finer = given.astype("float64", False) if given.astype is not None else None
         self.subject: Subject = given if finer is None else within(finer)
         unit = roundoff([x for x, d in zip(given.inputs, given.differentiable) if d])
         self.settings = Settings(seed=report.seed, xla=False, export=False, shipped=unit)
+        self.other = self._other(host, function, args, kwargs)
         self.prover = Prover(Region.of(self._grad()), given, host, args, kwargs, self.settings)
+
+    def _other(
+        self, host: Any, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Subject | None:
+        """Make a subject of the same call with other numbers, where it has any and works with them."""
+        call = renumbered(args, kwargs)
+        if call is None:
+            return None
+        try:
+            given = subject_of(host, function, *call)
+            finer = given.astype("float64", False) if given.astype is not None else None
+            return within(given if finer is None else finer)
+        except Exception:  # other numbers may be none that it takes
+            return None
 
     @property
     def tried(self) -> int:
@@ -107,7 +123,7 @@ class Search:
 
     def run(self) -> tuple[Patch, ...]:
         """Search, and give what was proven."""
-        found = moments(self.subject, self.report, self.settings)
+        found = moments(self.subject, self.report, self.settings, self.other)
         if not found:
             raise RefusedError("no point was found at which its true gradient can be measured")
         reason = impurity(self.prover.region.tree, found[0].space)
@@ -185,6 +201,8 @@ class Search:
         for tried in survivors:
             if self.prover.checks >= CHECKS or len(self.patches) >= SHOWN:
                 break
+            if self.proven and not self._is_another(tried):
+                continue
             self.budget.look()
             assert self.bench is not None
             again = self.bench.judge(tried.tree, tried.edits)
@@ -196,9 +214,18 @@ class Search:
             if proof.holds:
                 points = tuple(map(described, self.bench.moments))
                 self.patches.append(self.prover.patch(tried, proof, points))
+                self.proven.append(tried)
             else:
                 self._learn(proof.report)
         return bool(self.patches)
+
+    def _is_another(self, tried: Tried) -> bool:
+        """Tell whether a variant is as small as the one that was proven, and says something else."""
+        first = self.proven[0]
+        said = [edit.words for edit in tried.edits]
+        return complexity(tried, tried.tree) == complexity(first, first.tree) and said != [
+            edit.words for edit in first.edits
+        ]
 
     def _learn(self, report: Report) -> None:
         """Make a moment of the point that a survivor failed at."""

@@ -16,7 +16,7 @@ from pullback.checker.finding import Finding, Report
 from pullback.checker.settings import Settings
 from pullback.mend.diff import unified
 from pullback.mend.patch import Mending, Patch
-from pullback.report.block import MEND
+from pullback.report.block import MEND, looks_meant
 
 ORDERS = {1: "at first order", 2: "at first and second order"}
 
@@ -32,8 +32,12 @@ def mended(
     """Search an edit for a wrong rule, if that is asked for, and add what was found to its report."""
     if settings.mend <= 0 or report.verdict != "wrong":
         return report
+    if looks_meant(report):
+        return noted(report, Mending(refused="it looks different on purpose: declare it"), settings.folder)
     with searching():
         found = searched(report, function, args, kwargs, settings.mend)
+        if not found.patches:
+            found = replace(found, instead=resort(function, args, kwargs, settings))
     return noted(report, found, settings.folder)
 
 
@@ -55,6 +59,18 @@ def searched(
     except BaseException as error:  # it runs the user's code, changed: that may leave Python, too
         said = f"{type(error).__name__}: {error}".splitlines()[0][:200]
         return Mending(refused=f"the search failed ({said})")
+
+
+def resort(
+    function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any], settings: Settings
+) -> str | None:
+    """Ask for the last resort, as far as the budget of the search goes; None where there is none."""
+    from pullback.mend.instead import instead
+
+    try:
+        return instead(function, args, kwargs, replace(settings, budget=settings.mend))
+    except (Exception, KeyboardInterrupt):  # the body is the user's, too
+        return None
 
 
 def noted(report: Report, found: Mending, folder: str = "") -> Report:

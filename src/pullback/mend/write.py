@@ -221,20 +221,18 @@ def _newlines(text: str) -> int:
 
 def _require_committed(path: str) -> None:
     """Refuse a file whose text git could not bring back; one outside of every repository is the user's."""
-    folder = os.path.dirname(path)
-    command = ["git", "-C", folder, "status", "--porcelain", "--ignored", "--", path]
+    command = ["git", "-C", os.path.dirname(path), "status", "--porcelain", "--ignored", "--", path]
+    # In English, and without a lock that somebody else may need.
+    spoken = {**os.environ, "LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0"}
     try:
-        done = subprocess.run(
-            command, capture_output=True, env={**os.environ, "GIT_OPTIONAL_LOCKS": "0"}, check=False
-        )
+        done = subprocess.run(command, capture_output=True, env=spoken, check=False)
     except OSError:
         return  # no git
-    state = done.stdout[:2].decode(errors="replace")
-    if done.returncode:
-        said = done.stderr.decode(errors="replace").strip().splitlines()[:1]
-        if said and "not a git repository" not in said[0]:
-            raise RefusedError(f"git does not say whether it is committed ({said[0]})")
-    elif state in ("??", "!!"):
+    state, said = (text.decode(errors="replace").strip("\n") for text in (done.stdout, done.stderr))
+    if done.returncode and "not a git repository" not in said:
+        why = said.splitlines()[:1] or [f"exit status {done.returncode}"]
+        raise RefusedError(f"git does not say whether it is committed ({why[0]})")
+    if state[:2] in ("??", "!!"):
         raise RefusedError("git does not keep it: commit it, or --allow-uncommitted")
-    elif state:
+    if state:
         raise RefusedError("it has uncommitted changes: commit them, or --allow-uncommitted")

@@ -4,6 +4,7 @@ They are written with `pb.namespace`: each runs on TensorFlow, JAX and PyTorch, 
 """
 
 from pullback.ops.abs import abs
+from pullback.ops.attention.call import attention
 from pullback.ops.batch_norm import batch_norm
 from pullback.ops.binary_cross_entropy import binary_cross_entropy_from_logits
 from pullback.ops.categorical_cross_entropy_from_logits import categorical_cross_entropy_from_logits
@@ -22,7 +23,10 @@ from pullback.ops.gelu import gelu
 from pullback.ops.huber import huber
 from pullback.ops.kl_divergence import kl_divergence
 from pullback.ops.layer_norm import layer_norm
+from pullback.ops.linear.contrastive import contrastive
 from pullback.ops.linear.cross_entropy import linear_cross_entropy
+from pullback.ops.linear.distillation import linear_js_divergence, linear_kl_divergence
+from pullback.ops.linear.log_probs import linear_log_probs
 from pullback.ops.log1mexp import log1mexp
 from pullback.ops.log1p import log1p
 from pullback.ops.log_cosh import log_cosh
@@ -67,12 +71,14 @@ from pullback.ops.xlogy import xlogy
 
 __all__ = [
     "abs",
+    "attention",
     "batch_norm",
     "binary_cross_entropy_from_logits",
     "categorical_cross_entropy_from_logits",
     "ceil",
     "cholesky",
     "clip",
+    "contrastive",
     "cumprod",
     "eigh",
     "entropy",
@@ -86,6 +92,9 @@ __all__ = [
     "kl_divergence",
     "layer_norm",
     "linear_cross_entropy",
+    "linear_js_divergence",
+    "linear_kl_divergence",
+    "linear_log_probs",
     "log1mexp",
     "log1p",
     "log1pexp",

@@ -5,11 +5,12 @@
 
 σ(2u) is ½·(1 + tanh u) without its loss of digits for negative x. All is computed again in the pullback.
 
-On PyTorch its own kernels run, forward and backward: they keep the input alone too. `tf.nn.gelu` keeps six
-tensors of the size of its input; here the formula runs.
+On PyTorch its own kernels run, forward and backward: they keep the input alone too. `tf.nn.gelu`
+keeps four tensors of the size of its input, six in the approximate form; here the formula runs.
 
-Domain: every finite x. Edges: −∞ is NaN, for ∞·0 is; the limit is 0 with slope 0. NaN stays NaN.
-After D. Hendrycks and K. Gimpel, Gaussian error linear units, 2016 (arXiv:1606.08415).
+Domain: every finite x. Below −5 the exact form has few digits, as PyTorch's and TensorFlow's own: 1 + erf
+loses them. Edges: −∞ is NaN, for ∞·0 is; the limit is 0 with slope 0. NaN stays NaN. After D. Hendrycks and
+K. Gimpel, Gaussian error linear units, 2016 (arXiv:1606.08415).
 """
 
 from __future__ import annotations

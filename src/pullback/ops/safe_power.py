@@ -2,8 +2,7 @@
 
     ∂/∂x = p·xᵖ / x,   ∂/∂p = xᵖ·log x,   and 0 for x ≤ 0
 
-xᵖ / x is computed as x^(p/2) / x · x^(p/2): p − 1 would be rounded, and xᵖ may underflow before the slope
-does.
+p − 1 would be rounded. Where xᵖ over- or underflows before the slope does, it is x^(p/2) / x · x^(p/2).
 Domain: every x and p. Edges: for x < 0 the function is constant, so 0 is its derivative. At x = 0 the slope
 from the right is p·0^(p − 1), which is ∞ for 0 < p < 1, and 0 from the left: the left one stands, which is
 declared. For p < 0 the value 0 at x = 0 is a choice, as in `safe_divide`. NaN stays NaN.
@@ -26,10 +25,13 @@ def _slopes(x: Any, p: Any) -> tuple[Any, Any]:
     xp, v, w = wide(x, p)
     outside = (v <= 0) & (w == w)
     base = xp.where(outside, 1.0, v)
+    y = xp.pow(base, w)
+    least = float(xp.finfo(base.dtype).smallest_normal) * 2**24
+    plain = xp.isfinite(y) & (y > least)  # with all its digits
     half = xp.pow(base, w / 2)
-    return xp.where(outside, 0.0, w * (half / base) * half), xp.where(
-        outside, 0.0, half * xp.log(base) * half
-    )
+    whole, half = xp.where(plain, y, half), xp.where(plain, 1.0, half)
+    by_x, by_p = w * (whole / base) * half, whole * xp.log(base) * half
+    return xp.where(outside, 0.0, by_x), xp.where(outside, 0.0, by_p)
 
 
 def _chosen(x: Any, p: Any) -> Any:

@@ -64,7 +64,7 @@ class Adapter(Framework):
         self.asked = asked
         self.original = original  # what this is a copy of, in another precision
         self.runs: dict[How, Run] = {}
-        self.copies: dict[str, Subject | None] = {}
+        self.copies: dict[tuple[str, bool], Subject | None] = {}
         self.native = self.natives.named(function)
         self.fixed = [] if self.native is None else self.native.passed_over(args, kwargs)
         rule = getattr(function, "rule", None)
@@ -231,27 +231,28 @@ class Adapter(Framework):
         with self.surroundings():
             return tuple(map(self.along, self.rows(self.run(), self.sources(inputs))))
 
-    def astype(self, name: str) -> Subject | None:
-        """Give the same subject in another precision; None where it does not run there."""
-        if name not in self.copies:
-            self.copies[name] = None if self.variables else self._copy(name)  # a layer has a dtype of its own
-        return self.copies[name]
+    def astype(self, name: str, pulled: bool = True) -> Subject | None:
+        """Give the same subject in another precision; None where it, `pulled` or not, does not run there."""
+        if (name, pulled) not in self.copies:  # a layer has a dtype of its own
+            self.copies[name, pulled] = None if self.variables else self._copy(name, pulled)
+        return self.copies[name, pulled]
 
-    def _copy(self, name: str) -> Subject | None:
+    def _copy(self, name: str, pulled: bool) -> Subject | None:
         try:
             args, kwargs = self.arguments.args, self.arguments.kwargs
             other = type(self)(self.function, args, kwargs, name, self, self.asked)
             other.said = self.said
             made = other.subject()
             shapes = [output.shape for output in self.forward()(self.inputs)]
-            return made if other.ran() == shapes else None
+            return made if other.ran(pulled) == shapes else None
         except Exception:  # the function may refuse another dtype in any way it likes
             return None
 
-    def ran(self) -> list[tuple[int, ...]]:
+    def ran(self, pulled: bool) -> list[tuple[int, ...]]:
         """Run the function and its pullback, which may be written for one dtype; give the outputs' shapes."""
         outputs = self.forward()(self.inputs)
-        self.pullback()(self.inputs, outputs)
+        if pulled:
+            self.pullback()(self.inputs, outputs)
         return [output.shape for output in outputs]
 
     # ── the subject ──────────────────────────────────────────────────────────────────────────────────────
@@ -324,7 +325,7 @@ class Adapter(Framework):
             domain=self.said.domain,
             declared=self.said.origin,
             is_rule=bool(met) or rule is not None,
-            is_builtin=str(getattr(self.definition(), "__module__", "")).startswith(self.builtin),
+            is_builtin=str(getattr(self.definition(), "__module__", "")).partition(".")[0] in self.builtin,
             draws=self.draws(),
             forward_mode_claimed=rule is not None,
             captured=self.captured(),

@@ -90,7 +90,7 @@ class Subject:
     # Gives, by operation, what is zero where an operation inside switches.
     switches: Callable[[Arrays], list[tuple[str, Array]]] | None = None
     explicit: Callable[[], bool] | None = None  # tells whether the rule says its own second order
-    astype: Callable[[str], Subject | None] | None = None
+    astype: Callable[..., Subject | None] | None = None
     intent: Intent = EXACT
     order: int | None = None
     domain: Domain | None = None  # where the function means something

@@ -106,7 +106,8 @@ def counting(tmp_path):
 def test_what_cannot_be_edited_says_why(tmp_path, monkeypatch, made, words):
     monkeypatch.chdir(tmp_path)
     report = checked(made(tmp_path))
-    (sentence,) = said(report)
+    sentence, *rest = said(report)
+    assert all(other.startswith("the last resort: delete the rule") for other in rest)
     assert report.verdict == "wrong"
     assert report.patch == ""
     assert sentence.startswith("no edit: ")

@@ -109,6 +109,20 @@ def test_the_verdict_stands_without_the_edit(search, mend, sentence):
     assert report.findings[0] == FAILURE
 
 
+def test_what_looks_meant_is_not_searched(search):
+    search(lambda *a, **k: pytest.fail("searched"))
+    meant = replace(WRONG, findings=(replace(FAILURE, cause="surrogate"),))
+    assert said(mended(meant)) == ["no edit: it looks different on purpose: declare it"]
+
+
+def test_the_last_resort_is_asked_for_where_no_edit_was_found(search, monkeypatch):
+    monkeypatch.setattr(suggest, "resort", lambda *a: "delete the rule")
+    search(lambda *a, **k: Mending((TWICE,)))
+    assert said(mended()) == [TWICE.words]
+    search(lambda *a, **k: Mending(refused="it prints"))
+    assert said(mended()) == ["no edit: it prints", "the last resort: delete the rule"]
+
+
 # ── words ────────────────────────────────────────────────────────────────────────────────────────────────
 
 

@@ -21,6 +21,7 @@ import tensorflow as tf
 from pullback.errors import DerivativeError
 from pullback.hosts.tensorflow import recording
 from pullback.hosts.tensorflow.effects import CHANGES, DRAWS, Effects, effect
+from pullback.hosts.tensorflow.stateless import STATELESS
 from pullback.patched import Shared
 
 _LARGEST = 2**31 - 1
@@ -261,43 +262,6 @@ def _drawing(name: str, draw: Callable[..., Any]) -> Callable[..., Any]:
     return drawn
 
 
-def _shuffled(seed: Any, value: Any) -> Any:
-    return tf.random.experimental.stateless_shuffle(value, seed)
-
-
-def _uniform(seed: Any, shape: Any, dtype: Any) -> Any:
-    return tf.random.stateless_uniform(shape, seed, dtype=dtype)
-
-
-def _integers(seed: Any, shape: Any, minval: Any, maxval: Any) -> Any:
-    low = tf.convert_to_tensor(minval)
-    return tf.random.stateless_uniform(shape, seed, minval=low, maxval=maxval, dtype=low.dtype)
-
-
-def _normal(seed: Any, shape: Any, dtype: Any) -> Any:
-    return tf.random.stateless_normal(shape, seed, dtype=dtype)
-
-
-def _truncated(seed: Any, shape: Any, dtype: Any) -> Any:
-    return tf.random.stateless_truncated_normal(shape, seed, dtype=dtype)
-
-
-def _parameterized(seed: Any, shape: Any, *moments: Any) -> Any:
-    return tf.random.stateless_parameterized_truncated_normal(shape, seed, *moments)
-
-
-def _categories(seed: Any, logits: Any, num_samples: Any, output_dtype: Any = tf.int64) -> Any:
-    return tf.random.stateless_categorical(logits, num_samples, seed, dtype=output_dtype)
-
-
-def _gamma(seed: Any, shape: Any, alpha: Any) -> Any:
-    return tf.random.stateless_gamma(tf.concat([shape, tf.shape(alpha)], 0), seed, alpha, dtype=alpha.dtype)
-
-
-def _poisson(seed: Any, shape: Any, rate: Any, dtype: Any = tf.int64) -> Any:
-    return tf.random.stateless_poisson(tf.concat([shape, tf.shape(rate)], 0), seed, rate, dtype=dtype)
-
-
 def _reading() -> dict[str, Callable[..., Any]]:
     """Give functions that read and write variables by way of the run."""
     native = recording.resources
@@ -352,16 +316,5 @@ def _reading() -> dict[str, Callable[..., Any]]:
 
 
 if recording.AVAILABLE:
-    _random = Shared(
-        recording.random,
-        multinomial=_drawing("multinomial", _categories),
-        parameterized_truncated_normal=_drawing("parameterized_truncated_normal", _parameterized),
-        random_gamma=_drawing("random_gamma", _gamma),
-        random_poisson_v2=_drawing("random_poisson_v2", _poisson),
-        random_shuffle=_drawing("random_shuffle", _shuffled),
-        random_standard_normal=_drawing("random_standard_normal", _normal),
-        random_uniform=_drawing("random_uniform", _uniform),
-        random_uniform_int=_drawing("random_uniform_int", _integers),
-        truncated_normal=_drawing("truncated_normal", _truncated),
-    )
+    _random = Shared(recording.random, **{name: _drawing(name, draw) for name, draw in STATELESS.items()})
     _variables = Shared(recording.resources, **_reading())

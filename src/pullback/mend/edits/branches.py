@@ -23,7 +23,7 @@ SIGNS = {ast.Lt: "<", ast.Gt: ">", ast.LtE: "<=", ast.GtE: ">=", ast.Eq: "==", a
 
 def edits(bench: Bench, base: Tried) -> Iterator[Edit]:
     """Change conditions and arms of branches; share at ties."""
-    conditions = list(_conditions(bench, base))
+    known = list(conditions(bench, base))
     for node in bench.region.expressions(base.tree):
         at = bench.where(node)
         if isinstance(node, ast.Compare) and len(node.ops) == 1:
@@ -34,7 +34,7 @@ def edits(bench: Bench, base: Tried) -> Iterator[Edit]:
         if called(node).startswith("where") and isinstance(node, ast.Call) and len(node.args) == 3:
             yield from _arms(bench, node)
         if _is_condition(node, bench):
-            for other in conditions:
+            for other in known:
                 if ast.dump(other) != ast.dump(node):
                     words = (
                         f"the condition `{bench.text(node)}` stands where `{bench.text(other)}` is meant{at}"
@@ -45,7 +45,7 @@ def edits(bench: Bench, base: Tried) -> Iterator[Edit]:
                         yield Edit.of(
                             node, both, f"`{bench.text(other)}` is missing in the condition ({word}){at}"
                         )
-    yield from _masks(bench, base, conditions)
+    yield from _masks(bench, base, known)
 
 
 def _arms(bench: Bench, node: ast.Call) -> Iterator[Edit]:
@@ -72,7 +72,7 @@ def _is_condition(node: ast.expr, bench: Bench) -> bool:
     return arrays is not None and arrays[0].dtype.kind == "b"
 
 
-def _conditions(bench: Bench, base: Tried) -> Iterator[ast.expr]:
+def conditions(bench: Bench, base: Tried) -> Iterator[ast.expr]:
     """List conditions: those of the code, and the usual ones of the names in reach."""
     seen = set()
     outer = bench.region.outer
@@ -98,13 +98,13 @@ def _conditions(bench: Bench, base: Tried) -> Iterator[ast.expr]:
 USUAL = (("> ", "0"), ("<", "0"), ("== ", "0"), (">", "-1"), ("<", "1"), ("<", "6"), ("<", "3"), (">", "-3"))
 
 
-def _masks(bench: Bench, base: Tried, conditions: list[ast.expr]) -> Iterator[Edit]:
+def _masks(bench: Bench, base: Tried, known: list[ast.expr]) -> Iterator[Edit]:
     """Zero a part where a condition does not hold, or share it among ties."""
     spelling = bench.spelling
     for node, arrays in bench.expressions(base.tree):
         at, kind = bench.where(node), arrays[0].dtype.kind
         if kind == "f" and spelling.has("where"):
-            for condition in conditions:
+            for condition in known:
                 text = bench.text(condition)
                 new = filled(spelling.write("where", c="C", a="E", b="0 * E"), c=condition, e=node)
                 yield Edit.of(node, new, f"`{bench.text(node)}` is meant only where `{text}`{at}")

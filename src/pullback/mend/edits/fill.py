@@ -10,6 +10,7 @@ import numpy as np
 from pullback.mend.bank import Bank, Hit
 from pullback.mend.bench import Bench, Edit, Tried
 from pullback.mend.edit import binary, filled
+from pullback.mend.edits.branches import conditions
 from pullback.mend.holes import Hole, holes
 from pullback.view.subject import Array
 
@@ -35,17 +36,21 @@ def edits(bench: Bench, base: Tried) -> Iterator[Edit]:
             targets.append(wanted)
             makers.append((hole, "whole", ""))
             if all(o.shape == w.shape for o, w in zip(old, wanted)):
-                targets.append(
-                    [np.where(o == 0, np.nan, w / np.where(o == 0, 1, o)) for o, w in zip(old, wanted)]
-                )
+                targets.append([_over(w, o) for o, w in zip(old, wanted)])
                 makers.append((hole, "factor", ""))
                 targets.append([w - o for o, w in zip(old, wanted)])
                 makers.append((hole, "term", ""))
             for text, arrays in _upstream(bench, wanted):
-                targets.append(
-                    [np.where(d == 0, np.nan, w / np.where(d == 0, 1, d)) for d, w in zip(arrays, wanted)]
-                )
+                targets.append([_over(w, d) for d, w in zip(arrays, wanted)])
                 makers.append((hole, "upstream", text))
+                if all(o.shape == w.shape for o, w in zip(old, wanted)):
+                    targets.append([_over(w - o, d) for o, d, w in zip(old, arrays, wanted)])
+                    makers.append((hole, "upstream term", text))
+                for condition, masks in _halves(bench, base, hole):
+                    targets.append(
+                        [np.where(m, np.nan, _over(w, d)) for m, d, w in zip(masks, arrays, wanted)]
+                    )
+                    makers.append((hole, f"branch {condition}", text))
     hits = [
         (hit.rank + (kind == "whole") * 0.5, n, hole, kind, text, hit)
         for n, ((hole, kind, text), some) in enumerate(zip(makers, bank.lookup(targets, tolerance)))
@@ -53,6 +58,36 @@ def edits(bench: Bench, base: Tried) -> Iterator[Edit]:
     ]
     for _, _, hole, kind, text, hit in sorted(hits, key=lambda h: h[:2]):
         yield _edit(bench, hole, kind, text, hit)
+
+
+def _over(a: Array, b: Array) -> Array:
+    return np.where(b == 0, np.nan, a / np.where(b == 0, 1, b))
+
+
+def _halves(bench: Bench, base: Tried, hole: Hole) -> Iterator[tuple[str, list[Array]]]:
+    """Give the conditions under which a part is right already, and wrong where they do not hold."""
+    if not bench.spelling.has("where"):
+        return
+    smooth = [i for i, m in enumerate(bench.moments) if not m.bounds]
+    apart = []
+    for o, w in zip(hole.old, hole.wanted):
+        if o.shape != w.shape:
+            return
+        apart.append(np.abs(o - w) > 1e-6 * (np.abs(w) + 1e-3))
+    if not any(a.any() for a in apart) or all(a.all() for a in apart):
+        return
+    for condition in conditions(bench, base):
+        arrays = bench.arrays(condition)
+        if arrays is None:
+            continue
+        try:
+            masks = [np.broadcast_to(arrays[i], a.shape) for i, a in zip(smooth, apart)]
+        except ValueError:
+            continue
+        if not any((m & a).any() for m, a in zip(masks, apart)):
+            yield ast.unparse(condition), masks
+        elif not any((~m & a).any() for m, a in zip(masks, apart)) and isinstance(condition, ast.Compare):
+            yield f"not {ast.unparse(condition)}", [~m for m in masks]
 
 
 def _upstream(bench: Bench, wanted: list[Array]) -> Iterator[tuple[str, list[Array]]]:
@@ -86,6 +121,18 @@ def _edit(bench: Bench, hole: Hole, kind: str, text: str, hit: Hit) -> Edit:
                 node, binary(node, ast.Sub(), less), f"the term `-{bench.text(less)}` is missing{at}"
             )
         return Edit.of(node, binary(node, ast.Add(), hit.node), f"the term `{said}` is missing{at}")
+    if kind == "upstream term":
+        new = filled(f"E + {text} * F", e=node, f=hit.node)
+        return Edit.of(
+            node, new, f"the term `{bench.text(filled(f'{text} * F', f=hit.node))}` is missing{at}"
+        )
+    if kind.startswith("branch "):
+        condition = kind.removeprefix("branch ")
+        arms = {"a": "E", "b": f"{text} * F"}
+        if condition.startswith("not "):
+            condition, arms = condition.removeprefix("not "), {"a": f"{text} * F", "b": "E"}
+        new = filled(bench.spelling.write("where", c=condition, **arms), e=node, f=hit.node)
+        return Edit.of(node, new, f"`{bench.text(node)}` is meant as `{bench.text(new)}`{at}")
     if kind == "upstream":
         new = filled(f"{text} * E", e=hit.node)
         return Edit.of(node, new, f"`{bench.text(node)}` stands where `{bench.text(new)}` is meant{at}")

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from pullback.mend.bench import Bench, Edit, Tried
+from pullback.mend.edit import parsed
 
 WORDS = "another name"
 RANK = 3
@@ -21,5 +22,5 @@ def edits(bench: Bench, base: Tried) -> Iterator[Edit]:
         for name, arrays in bench.names.items():
             if name == node.id or all(a.shape == () and b.shape != () for a, b in zip(arrays, here)):
                 continue
-            new = ast.Name(name, ast.Load())
+            new = parsed(name)
             yield Edit.of(node, new, f"`{node.id}` stands where `{name}` is meant{bench.where(node)}")

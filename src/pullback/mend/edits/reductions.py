@@ -37,6 +37,7 @@ def edits(bench: Bench, base: Tried) -> Iterator[Edit]:
     for node in bench.region.expressions(base.tree):
         if isinstance(node, ast.Call) and _is_reduction(node):
             yield from _exchanged(bench, node)
+            yield from _otherwise(bench, node)
             if not any(k.arg in ("keepdims", "keepdim") for k in node.keywords):
                 name = "keepdim" if bench.spelling.kind == "torch" else "keepdims"
                 kept = ast.Call(node.func, node.args, [*node.keywords, ast.keyword(name, ast.Constant(True))])
@@ -47,6 +48,26 @@ def _is_reduction(node: ast.Call) -> bool:
     return (isinstance(node.func, ast.Attribute) and node.func.attr in SIBLINGS) or (
         isinstance(node.func, ast.Name) and node.func.id in ("total", "mean", "sum")
     )
+
+
+def _otherwise(bench: Bench, node: ast.Call) -> Iterator[Edit]:
+    """Reduce the same operand over other axes."""
+    inner = node.args[0] if node.args else None
+    if isinstance(node.func, ast.Attribute) and bench.valued(node.func.value) is not None:
+        inner = node.func.value
+    arrays = None if inner is None else bench.valued(inner)
+    if inner is None or arrays is None:
+        return
+    for name in ("sum", "mean"):
+        for axis in range(arrays[0].ndim):
+            for form in (f"{name}_kept", name):
+                if bench.spelling.has(form):
+                    last = axis if axis < arrays[0].ndim - 1 else -1
+                    new = filled(bench.spelling.write(form, e="E", axis=last), e=inner)
+                    words = (
+                        f"`{bench.text(node)}` stands where `{bench.text(new)}` is meant{bench.where(node)}"
+                    )
+                    yield Edit.of(node, new, words)
 
 
 def _exchanged(bench: Bench, node: ast.Call) -> Iterator[Edit]:

@@ -16,6 +16,7 @@ TABLE = {
     "sigmoid": "1 / (1 + {m}.exp(-{e}))",
     "relu": "{m}.maximum({e}, 0)",
     "positive": "({e} > 0)",
+    "bell": "{m}.exp(-{e} * {e})",
     "sum": "{m}.sum({e}, axis={axis})",
     "sum_kept": "{m}.sum({e}, axis={axis}, keepdims=True)",
     "sum_all": "{m}.sum({e})",

@@ -15,6 +15,7 @@ TABLE = {
     "sigmoid": "1 / (1 + {m}.exp(-{e}))",
     "relu": "{m}.where({e} > 0, {e}, 0 * {e})",
     "positive": "{m}.where({e} > 0, 1 + 0 * {e}, 0 * {e})",
+    "bell": "{m}.exp(-{e} * {e})",
     "sum": "{m}.sum({e}, axis={axis})",
     "sum_kept": "{m}.sum({e}, axis={axis}, keepdims=True)",
     "sum_all": "{m}.sum({e})",

@@ -15,6 +15,7 @@ TABLE = {
     "relu": "{m}.nn.relu({e})",
     "softmax": "{m}.nn.softmax({e})",
     "positive": "{m}.cast({e} > 0, {e}.dtype)",
+    "bell": "{m}.exp(-{e} * {e})",
     "sum": "{m}.reduce_sum({e}, {axis})",
     "sum_kept": "{m}.reduce_sum({e}, {axis}, keepdims=True)",
     "sum_all": "{m}.reduce_sum({e})",

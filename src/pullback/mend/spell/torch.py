@@ -33,6 +33,7 @@ BARE = {
 TABLE = {
     **BARE,
     **{name: f"{{m}}.{name}({{e}})" for name in _PLAIN},
+    "bell": "{m}.exp(-{e} * {e})",
     "softplus": "{m}.nn.functional.softplus({e})",
     "where": "{m}.where({c}, {a}, {b})",
     "zeros": "{m}.zeros_like({e})",

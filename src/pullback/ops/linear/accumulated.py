@@ -17,7 +17,7 @@ from typing import Any
 from pullback.define import custom_gradient
 from pullback.namespace import namespace
 from pullback.ops.linear.kernels import Array, Kernels, kernels_of
-from pullback.ops.linear.streamed import capped
+from pullback.ops.linear.streamed import capped, finite
 
 
 @custom_gradient
@@ -63,7 +63,7 @@ def loss_and_slopes(
     """Give the loss of each row of logits, and the slopes of their sum, weighed by c; z is used up."""
     xp = namespace(z)
     top = xp.max(z, axis=1)
-    level = xp.where(xp.isfinite(top), top, xp.zeros_like(top))
+    level = finite(xp, top)
     target = k.picked(z, labels, 0)
     mean = xp.mean(z, axis=1) if smoothing else level
     straight = z if cap is None else z / cap

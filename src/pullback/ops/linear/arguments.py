@@ -36,6 +36,17 @@ class Call:
         error: InputError = InputError.about(self.name, found=found, expected=expected, why=why, fix=fix)
         return error
 
+    def stop(self, a: Array) -> Array:
+        """Cut a tensor off from what it was computed from."""
+        return a if self.host is NUMPY else self.host.arrays.stop(a)
+
+    def reduced(self, losses: Array, reduction: str, shape: Sequence[int | None]) -> Array:
+        """Sum the losses of tokens, or give them the shape that the tokens had."""
+        xp = namespace(losses)
+        if reduction != "none":
+            return xp.sum(losses)
+        return losses if len(shape) == 1 else xp.reshape(losses, [-1 if n is None else n for n in shape])
+
     def tokens(self, x: Array, width: int) -> Array:
         """Lay all axes in front of the last `width` ones in one."""
         shape = self.shape(x)
@@ -124,6 +135,15 @@ def require_labels(call: Call, labels: Array, count: Any, ignored: Array) -> Arr
     else:
         call.kernels.assert_none(outside, f"{call.name}: a label is outside the classes")
     return outside
+
+
+def coefficients(c: Array, reduction: str) -> Array:
+    """Give the weight that each token has in the result; nothing weighs anything if the sum is 0."""
+    if reduction != "mean":
+        return c
+    xp = namespace(c)
+    weight = xp.sum(c)
+    return xp.where(weight == 0, xp.zeros_like(c), c / xp.where(weight == 0, weight + 1, weight))
 
 
 def require_option(name: str, option: str, value: Any, least: float, below: float, *, above: bool) -> None:

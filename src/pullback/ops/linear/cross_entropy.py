@@ -22,6 +22,7 @@ from pullback.namespace import namespace
 from pullback.ops.linear.accumulated import weighted_sum
 from pullback.ops.linear.arguments import (
     called,
+    coefficients,
     require_labels,
     require_matrices,
     require_option,
@@ -30,12 +31,14 @@ from pullback.ops.linear.arguments import (
 from pullback.ops.linear.chunks import classes_of, tokens_of
 from pullback.ops.linear.kernels import Array
 from pullback.ops.linear.streamed import row_sums
+from pullback.ops.whole import whole
 from pullback.options import require_word
 from pullback.typed import carrying
 
 NAME = "linear_cross_entropy"
 
 
+@whole
 @carrying(row_sums.rule)
 @example(np.arange(6.0).reshape(2, 3) / 7, np.cos(np.arange(15.0)).reshape(5, 3), np.array([1, 4]))
 def linear_cross_entropy(
@@ -97,29 +100,18 @@ def linear_cross_entropy(
     zero = k.zeros(x)
     c = xp.where(counted, zero + 1 if weights is None else k.wide(call.tokens(weights, 0)), zero)
     c = xp.where(outside, zero + np.nan, c)
-    if reduction == "mean":
-        weight = xp.sum(c)
-        c = xp.where(weight == 0, zero, c / xp.where(weight == 0, weight + 1, weight))
+    c = coefficients(c, reduction)
     count, classes = call.shape(x)[0], call.shape(w)[0]
     moving = [t for t in (x, w, bias, weights) if t is not None]
-    if reduction != "none" and k.ADDS_IN_PLACE and host.recording(moving):
+    if reduction != "none" and k.adds_in_place(w) and host.recording(moving):
         size = tokens_of(NAME, chunk, classes, count, near=k.is_near(x))
-        total = weighted_sum(
+        return weighted_sum(
             x, w, bias, flat, c, cap=soft_cap, smoothing=label_smoothing, z_loss=z_loss, chunk=size
         )
-    else:
-        size = classes_of(NAME, chunk, count, classes, near=k.is_near(x))
-        lse, surprise, *spread = row_sums(
-            x, w, bias, flat, cap=soft_cap, spread=label_smoothing > 0, chunk=size
-        )
-        losses = (1 - label_smoothing) * surprise + z_loss * lse * lse
-        for s in spread:
-            losses = losses + label_smoothing * s
-        losses = c * xp.where(counted, losses, zero)
-        if reduction == "none":
-            return xp.reshape(losses, labels.shape)
-        total = xp.sum(losses)
-    return total
-
-
-vars(linear_cross_entropy)["autograph_info__"] = {}  # AutoGraph has nothing to convert in it
+    size = classes_of(NAME, chunk, count, classes, near=k.is_near(x))
+    smooth = label_smoothing > 0
+    lse, surprise, *spread = row_sums(x, w, bias, flat, cap=soft_cap, spread=smooth, chunk=size)
+    losses = (1 - label_smoothing) * surprise + z_loss * lse * lse
+    for s in spread:
+        losses = losses + label_smoothing * s
+    return call.reduced(c * xp.where(counted, losses, zero), reduction, shape)

@@ -11,7 +11,9 @@ from jax import lax
 
 from pullback.ops.linear.kernels import Carry, Folded, Step
 
-ADDS_IN_PLACE = False
+
+def adds_in_place(w: Any) -> bool:
+    return False
 
 
 def wide(a: Any) -> Any:
@@ -20,6 +22,10 @@ def wide(a: Any) -> Any:
 
 def index(labels: Any) -> Any:
     return labels.astype(jnp.promote_types(labels.dtype, jnp.int32))
+
+
+def numbered(a: Any) -> Any:
+    return jnp.arange(len(a))
 
 
 def zeros(x: Any) -> Any:

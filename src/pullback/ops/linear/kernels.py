@@ -22,13 +22,17 @@ Folded = tuple[Carry, tuple[Array, ...]]
 class Kernels(Protocol):
     """Do in one framework what the array API has no word for."""
 
-    ADDS_IN_PLACE: bool  # whether a sum of products costs no more than the last of them
+    def adds_in_place(self, w: Array) -> bool:
+        """Tell whether a sum of gradients of w is made in its place, at no further cost."""
 
     def wide(self, a: Array) -> Array:
         """Give an array in the dtype that sums are taken in: float32 for the 16-bit ones."""
 
     def index(self, labels: Array) -> Array:
         """Give whole numbers in a dtype that holds them all, and their differences."""
+
+    def numbered(self, a: Array) -> Array:
+        """Give the number of each row, from 0."""
 
     def zeros(self, x: Array) -> Array:
         """Give a zero of the wide dtype for each row."""
@@ -52,10 +56,10 @@ class Kernels(Protocol):
         """Give gᵀ·x in the wide dtype."""
 
     def sums_of(self, w: Array) -> Array:
-        """Give zeros like w, in the dtype that its gradient is summed up in."""
+        """Give a place for the gradient of w, in the dtype that it is summed up in."""
 
     def added(self, dw: Array, g: Array, x: Array, start: Any) -> Array:
-        """Give dw + gᵀ·x; dw is used up, and zero if x begins at row 0."""
+        """Give dw + gᵀ·x, or gᵀ·x if x begins at row 0; dw is used up."""
 
     def times(self, dy: Array, part: Array) -> Array:
         """Give the product with a scalar: the part itself, where the scalar is known to be 1."""

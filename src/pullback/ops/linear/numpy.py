@@ -9,7 +9,9 @@ import numpy as np
 
 from pullback.ops.linear.kernels import Carry, Folded, Step
 
-ADDS_IN_PLACE = False
+
+def adds_in_place(w: Any) -> bool:
+    return False
 
 
 def wide(a: Any) -> Any:
@@ -18,6 +20,10 @@ def wide(a: Any) -> Any:
 
 def index(labels: Any) -> Any:
     return labels.astype(np.int64)
+
+
+def numbered(a: Any) -> Any:
+    return np.arange(len(a))
 
 
 def zeros(x: Any) -> Any:

@@ -15,7 +15,9 @@ After Wijmans et al., Cut your losses in large-vocabulary language models, 2024,
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from pullback.define import custom_gradient
 from pullback.namespace import namespace
@@ -38,6 +40,29 @@ def logits(k: Kernels, x: Array, w: Array, bias: Array | None, cap: float | None
     return capped(z if bias is None else z + k.wide(bias), cap)
 
 
+class Running(NamedTuple):
+    """A log-sum-exp under way: the largest so far, and the sum of the others relative to it."""
+
+    top: Array
+    total: Array
+
+    def after(self, xp: Any, z: Array) -> Running:
+        """Go on with some more columns."""
+        higher = xp.maximum(self.top, xp.max(z, axis=1))
+        level = finite(xp, higher)
+        here = xp.sum(xp.exp(z - level[:, None]), axis=1)
+        return Running(higher, self.total * xp.exp(self.top - level) + here)
+
+    def level_and_rest(self, xp: Any) -> tuple[Array, Array]:
+        """Give two numbers whose sum is the log-sum-exp; added up, the second one may lose its digits."""
+        return finite(xp, self.top), xp.log(self.total)
+
+
+def finite(xp: Any, top: Array) -> Array:
+    """Give the largest logit, 0 in a row that has none."""
+    return xp.where(xp.isfinite(top), top, xp.zeros_like(top))
+
+
 @custom_gradient
 def row_sums(
     x: Array, w: Array, bias: Array | None, labels: Array, *, cap: float | None, spread: bool, chunk: int
@@ -52,17 +77,13 @@ def row_sums(
     def look(start: Any, size: Any, carry: Any) -> Any:
         top, total, target, *sums = carry
         z = part(start, size)[2]
-        higher = xp.maximum(top, xp.max(z, axis=1))
-        level = xp.where(xp.isfinite(higher), higher, xp.zeros_like(higher))
-        total = total * xp.exp(top - level) + xp.sum(xp.exp(z - level[:, None]), axis=1)
         target = target + k.picked(z, labels, start)
-        return (higher, total, target, *(s + xp.sum(z, axis=1) for s in sums)), ()
+        return (*Running(top, total).after(xp, z), target, *(s + xp.sum(z, axis=1) for s in sums)), ()
 
     zero = k.zeros(x)
-    carry = (zero - xp.inf, zero, zero, *([zero] if spread else []))
+    carry = (zero - np.inf, zero, zero, *([zero] if spread else []))
     (top, total, target, *sums), _ = k.fold(k.length(w), chunk, look, carry)
-    level = xp.where(xp.isfinite(top), top, zero)
-    rest = xp.log(total)
+    level, rest = Running(top, total).level_and_rest(xp)
     count = k.length(w)
     count = count if isinstance(count, int) else xp.astype(count, zero.dtype)
     outputs = (level + rest, rest - (target - level), *(rest - (s / count - level) for s in sums))

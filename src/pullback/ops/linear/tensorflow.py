@@ -12,7 +12,9 @@ import tensorflow as tf
 
 from pullback.ops.linear.kernels import Carry, Folded, Step
 
-ADDS_IN_PLACE = False
+
+def adds_in_place(w: Any) -> bool:
+    return False
 
 
 def wide(a: Any) -> Any:
@@ -21,6 +23,10 @@ def wide(a: Any) -> Any:
 
 def index(labels: Any) -> Any:
     return tf.cast(labels, tf.int64)
+
+
+def numbered(a: Any) -> Any:
+    return tf.range(tf.shape(a, tf.int64)[0])
 
 
 def zeros(x: Any) -> Any:

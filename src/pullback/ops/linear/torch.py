@@ -10,7 +10,9 @@ import torch
 from pullback import hosts
 from pullback.ops.linear.kernels import Carry, Folded, Step
 
-ADDS_IN_PLACE = True
+
+def adds_in_place(w: Any) -> bool:
+    return _is_fast(w) or wide(w[:0]).dtype == w.dtype
 
 
 def wide(a: Any) -> Any:
@@ -19,6 +21,10 @@ def wide(a: Any) -> Any:
 
 def index(labels: Any) -> Any:
     return labels.long()
+
+
+def numbered(a: Any) -> Any:
+    return torch.arange(len(a), device=a.device)
 
 
 def zeros(x: Any) -> Any:
@@ -82,13 +88,13 @@ def raw_product(a: Any, b: Any, bias: Any | None) -> Any:
 
 
 def sums_of(w: Any) -> Any:
-    return torch.zeros_like(w if _is_fast(w) else wide(w))
+    return torch.empty_like(w if _is_fast(w) else wide(w))
 
 
 def added(dw: Any, g: Any, x: Any, start: Any) -> Any:
     if dw.dtype == g.dtype == x.dtype and _free(dw, g, x):
         return dw.addmm_(g.T, x, beta=0 if start == 0 else 1)
-    return dw + across(g, x)
+    return across(g, x) if start == 0 else dw + across(g, x)
 
 
 def times(dy: Any, part: Any) -> Any:

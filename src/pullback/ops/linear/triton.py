@@ -64,7 +64,7 @@ def loss_and_slopes(
     """Give the loss of each row of logits before their cap, and the slopes of their weighted sum, in z."""
     losses = torch.empty_like(c)
     if len(z):
-        block = min(8192, triton.next_power_of_2(z.shape[1]))
+        block = min(4096, triton.next_power_of_2(z.shape[1]))  # the fastest of those tried on an H200
         _rows[(len(z),)](
             z,
             labels,
@@ -77,6 +77,6 @@ def loss_and_slopes(
             z_loss,
             capped=cap is not None,
             block=block,
-            num_warps=max(1, min(16, block // 256)),
+            num_warps=max(1, block // 512),
         )
     return losses, z

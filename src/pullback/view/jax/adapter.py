@@ -199,9 +199,11 @@ class JaxAdapter(Adapter):
             found.append([g.reshape(y.shape + g.shape[1:]) for g in rows])
         return found
 
-    def ran(self) -> list[tuple[int, ...]]:
+    def ran(self, pulled: bool) -> list[tuple[int, ...]]:
         with self.surroundings():
-            return [output.shape for output in self.program().lower(self.sources(self.inputs))]
+            sources = self.sources(self.inputs)
+            lowered = self.program().lower(sources) if pulled else jax.eval_shape(self.run(), sources)
+            return [output.shape for output in lowered]
 
     def tried(self, run: Run) -> None:
         sources = self.sources(self.inputs)

@@ -1,0 +1,69 @@
+"""Rules with one mistake each, and the edit that mends it, as a search writes it."""
+
+import numpy as np
+import tensorflow as tf
+
+import pullback as pb
+
+RULES = {}
+
+
+def normal(*shape, seed=0, dtype="float32"):
+    return tf.constant(np.random.default_rng(seed).normal(size=shape), dtype)
+
+
+def rule(words, *at, maker=tf.custom_gradient):
+    """Enter a wrong rule with words that name its bug."""
+
+    def enter(body):
+        RULES[body.__name__] = (maker(body), at, words)
+        return body
+
+    return enter
+
+
+@rule("a minus is missing", normal(5))
+def cosine(x):
+    return tf.cos(x), lambda d: d * tf.sin(x)
+
+
+@rule("`tf.cos(x)` is not multiplied by the cotangent `d`", normal(5))
+def sine(x):
+    return tf.sin(x), lambda d: tf.cos(x)
+
+
+@rule("the factor `2` is missing", normal(5), maker=pb.custom_gradient)
+def square(x):
+    def grad(d):  # comments stay
+        dx = d * x
+        return (dx,)
+
+    return x * x, grad
+
+
+@rule("the term `-tf.reduce_sum(d * y, -1, keepdims=True)` is missing", normal(3, 4))
+def softmax(x):
+    y = tf.nn.softmax(x)
+    return y, lambda d: d * y
+
+
+@rule("`tf.stop_gradient` around `tf.cosh(x)` is too many", normal(5))
+def second_order_only(x):
+    c = tf.stop_gradient(tf.cosh(x))
+    return tf.sinh(x), lambda d: d * c
+
+
+@rule("is not summed over axis 0", normal(4, 3), normal(3, seed=1))
+def bias(x, b):
+    return x + b, lambda d: (d, d)
+
+
+@rule("`x` stands where `y` is meant", normal(4), normal(4, seed=1))
+def product(x, y):
+    return x * y, lambda d: (d * x, d * y)
+
+
+@rule("is not shared among ties", tf.constant([1.0, 2.0, 2.0, 0.5]))
+def maximum(x):
+    y = tf.reduce_max(x)
+    return y, lambda d: d * tf.cast(x == y, x.dtype)
