@@ -1,5 +1,8 @@
 """Jobs that take long or need an environment of their own; the tests of every day need none of them."""
 
+import glob
+import os
+
 import nox
 
 
@@ -35,3 +38,63 @@ def seeds(session: nox.Session) -> None:
     session.install("-e", ".[test]")
     for host in session.posargs or ("PyTorch", "JAX", "TensorFlow"):
         session.run("python", "-W", "ignore", "tests/wrong/seeds.py", host)
+
+
+@nox.session
+def wheel(session: nox.Session) -> None:
+    """Build the source distribution and the wheel, and try the wheel where nothing else is installed."""
+    session.install("build", "hatchling>=1.24")
+    session.run("python", "tests/wheel/driver.py", *session.posargs)
+
+
+# Each host alone, with one version of everything: Python, the framework, what else is pinned.
+VERSIONS = {
+    "tensorflow-2.16": ("3.11", "tensorflow", ["tensorflow-cpu==2.16.2", "numpy==1.26.4"]),
+    "tensorflow-newest": ("3.11", "tensorflow", ["tensorflow-cpu"]),
+    "tensorflow-python-3.10": ("3.10", "tensorflow", ["tensorflow-cpu"]),
+    "tensorflow-python-3.12": ("3.12", "tensorflow", ["tensorflow-cpu"]),
+    "tensorflow-python-3.13": ("3.13", "tensorflow", ["tensorflow-cpu"]),
+    "jax-0.9": ("3.11", "jax", ["jax[cpu]==0.9.0"]),
+    "jax-newest": ("3.11", "jax", ["jax[cpu]"]),
+    "jax-python-3.12": ("3.12", "jax", ["jax[cpu]"]),
+    "jax-python-3.13": ("3.13", "jax", ["jax[cpu]"]),
+    "torch-2.6": ("3.11", "torch", ["torch==2.6.0", "numpy==1.26.4"]),
+    "torch-newest": ("3.11", "torch", ["torch"]),
+    "torch-python-3.10": ("3.10", "torch", ["torch"]),
+    "torch-python-3.12": ("3.12", "torch", ["torch"]),
+    "torch-python-3.13": ("3.13", "torch", ["torch"]),
+}
+# What the tests of a host use beside it, and those that need a second one.
+BESIDE = {"tensorflow": [], "jax": ["equinox>=0.11"], "torch": ["array-api-compat>=1.10", "ml-dtypes>=0.3"]}
+TOGETHER = {
+    "tensorflow": [],
+    "jax": ["tests/unit/jax/test_arguments.py::test_two_frameworks_in_one_call_are_refused"],
+    "torch": ["tests/unit/torch/test_operator.py::test_a_body_of_another_framework_is_refused"],
+}
+
+
+@nox.session
+@nox.parametrize("python,job", [(VERSIONS[job][0], job) for job in VERSIONS], ids=list(VERSIONS))
+def versions(session: nox.Session, job: str) -> None:
+    """Run the tests of one host, alone, with one version of everything."""
+    _, host, packages = VERSIONS[job]
+    session.install("-e", ".", "pytest>=8", "pytest-xdist>=3.6", *packages, *BESIDE[host])
+    apart = [f"--deselect={test}" for test in TOGETHER[host]]
+    tests = session.posargs or [f"tests/unit/{host}", "tests/unit/core"]
+    session.run("pullback", "doctor")
+    session.run("python", "-m", "pytest", *apart, *tests)
+
+
+READY = ("domain_adaptation", "large_vocabulary", "spiking_network")  # their rules are pullback's own
+
+
+@nox.session
+def gallery(session: nox.Session) -> None:
+    """Run and check the gallery, draw its pictures anew, and write it as notebooks."""
+    session.install("-e", ".[test,gallery]")
+    programs = session.posargs or sorted(glob.glob("examples/gallery/*.py"))
+    for program in programs:
+        name = os.path.splitext(os.path.basename(program))[0]
+        session.run("python", program, f"docs/images/gallery/{name}.png")
+        session.run("pullback", "check", *(["--all"] if name in READY else []), program)
+    session.run("python", "tests/examples/notebooks.py", "build/notebooks", *programs)

@@ -10,7 +10,7 @@ HERE = Path(__file__).parent
 
 def examples():
     """List the examples, in the order of their names."""
-    return sorted(path for path in HERE.glob("*.py") if path.name != Path(__file__).name)
+    return sorted(path for path in HERE.rglob("*.py") if path.name != Path(__file__).name)
 
 
 def run(path):
@@ -37,7 +37,8 @@ if __name__ == "__main__":
     for example in examples():
         status, printed = run(example)
         failed += status != 0
-        print(f"{'ok    ' if status == 0 else 'FAILED'} {example.name:32} {question(example)}", flush=True)
+        name = example.relative_to(HERE).as_posix()
+        print(f"{'ok    ' if status == 0 else 'FAILED'} {name:44} {question(example)}", flush=True)
         if status != 0:
             print(printed)
     sys.exit(1 if failed else 0)

@@ -8,6 +8,9 @@ from pathlib import Path
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("KERAS_BACKEND", "tensorflow")
+# One process of tests for each core: more threads would only wait for each other.
+for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+    os.environ.setdefault(_name, "1")
 # JAX compiles every operation of every shape: a test process and the commands that it starts share what was
 # compiled. Two test processes do not: JAX writes an entry in place, and the other one would read half of it.
 # (Set, not proposed: the process that starts the others reads this file too, and they inherit what it set.)

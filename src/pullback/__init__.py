@@ -26,10 +26,12 @@ from pullback.replace.with_gradient import with_gradient
 from pullback.rule import Intent, Rule
 
 if _CHECKING_TYPES:
-    from pullback import testing
+    from pullback import implicit, ops, testing
     from pullback.checker.check import check
     from pullback.graphs.trace import graph
     from pullback.graphs.why import why
+    from pullback.recompute.checkpoint import checkpoint
+    from pullback.recompute.scan import checkpoint_scan
     from pullback.watching.watch import watch
     from pullback.wrapping.wrap import external
 
@@ -40,6 +42,8 @@ __all__ = [
     "Rule",
     "argmax_one_hot",
     "check",
+    "checkpoint",
+    "checkpoint_scan",
     "clip_gradient",
     "custom_gradient",
     "declare",
@@ -51,10 +55,12 @@ __all__ = [
     "forbid_gradient",
     "graph",
     "heaviside",
+    "implicit",
     "loss",
     "map_gradient",
     "namespace",
     "operator",
+    "ops",
     "override",
     "reverse_gradient",
     "round",
@@ -74,9 +80,13 @@ __all__ = [
 # What not every program needs is imported when it is asked for.
 _LATER = {
     "check": "pullback.checker.check",
+    "checkpoint": "pullback.recompute.checkpoint",
+    "checkpoint_scan": "pullback.recompute.scan",
     "external": "pullback.wrapping.wrap",
     "graph": "pullback.graphs.trace",
+    "implicit": "pullback.implicit",
     "load_ipython_extension": "pullback.notebook",  # what %load_ext asks for
+    "ops": "pullback.ops",
     "testing": "pullback.testing",
     "watch": "pullback.watching.watch",
     "why": "pullback.graphs.why",
@@ -89,7 +99,7 @@ def __getattr__(name: str) -> _Any:
     import importlib
 
     module = importlib.import_module(_LATER[name])
-    return module if name == "testing" else getattr(module, name)
+    return module if module.__name__ == f"pullback.{name}" else getattr(module, name)
 
 
 def __dir__() -> list[str]:

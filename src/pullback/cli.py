@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import secrets
 import sys
-from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pullback.record.job import Options
 
+# click would run the lines together without the mark in front of them.
+COMPLETION = (
+    '\b\nCompletion, in bash: eval "$(_PULLBACK_COMPLETE=bash_source pullback)"\n'
+    "Other shells: zsh_source, fish_source."
+)
 MISSING = "pullback: the command needs click and rich: pip install click rich"
 
 
@@ -35,7 +40,7 @@ def command() -> Any:
 
     from pullback import __version__
 
-    @click.group(context_settings={"help_option_names": ["-h", "--help"]})
+    @click.group(context_settings={"help_option_names": ["-h", "--help"]}, epilog=COMPLETION)
     @click.version_option(__version__, prog_name="pullback")
     def pullback() -> None:
         """Custom gradients you can trust."""
@@ -46,7 +51,7 @@ def command() -> Any:
         "128 + n a signal ended it."
     )
 
-    @pullback.command(epilog=epilog)
+    @pullback.command(epilog=epilog, short_help="Check the custom gradients of a program.")
     @click.argument("targets", nargs=-1, required=True, metavar="TARGET... [-- ARGS...]")
     @click.option(
         "--for",
@@ -93,6 +98,16 @@ def command() -> Any:
     @click.option("--junit", "junit_file", type=file, help="Write the report as JUnit XML.")
     @click.option("--github", is_flag=True, help="Print annotations for GitHub Actions.")
     @click.option("--strict", is_flag=True, help="Let an undecided rule fail, too.")
+    @click.option("--mend", is_flag=True, help="Search an edit that makes a wrong rule right, and prove it.")
+    @click.option(
+        "--mend-budget",
+        type=click.FloatRange(min=0, min_open=True),
+        help="CPU seconds for each search; it has 10.",
+    )
+    @click.option("--write", is_flag=True, help="With --mend: write the edits, and check again after each.")
+    @click.option(
+        "--allow-uncommitted", is_flag=True, help="Let --write change files that git cannot restore."
+    )
     @click.option("--all", "everything", is_flag=True, help="Check the frameworks' own rules as well.")
     @click.pass_obj
     def check(
@@ -105,6 +120,8 @@ def command() -> Any:
         everything: bool,
         budget: float | None,
         jobs: int,
+        mend: bool,
+        mend_budget: float | None,
         **outputs: Any,
     ) -> None:
         """Check custom gradients: of scripts (train.py), functions (mylib.losses:focal), folders, modules.
@@ -113,25 +130,39 @@ def command() -> Any:
         What stands after -- goes to the script.
         """
         from pullback import configuration
-        from pullback.checker.settings import Settings
+        from pullback.checker.settings import MEND, Settings
         from pullback.record.job import Options
 
         # Pictures cost a few evaluations of each rule: they are made where somebody keeps them.
         pictures = any(outputs[name] is not None for name in ("html_file", "json_file"))
         seed = secrets.randbelow(2**31) if seed is None else seed
-        settings = Settings(seed=seed, order=order, pictures=pictures)
+        if outputs["write"] and not mend:
+            raise click.UsageError("--write needs --mend: it writes the edits that were found.")
+        settings = Settings(
+            seed=seed,
+            order=order,
+            pictures=pictures,
+            mend=(mend_budget or MEND) if mend else 0.0,
+            folder=os.getcwd(),
+        )
         options = Options(settings, arguments, seconds, calls, everything, budget, jobs)
         options = replace(options, configuration=configuration.current().path)
         raise SystemExit(check_targets(targets, options, **outputs))
 
-    @pullback.command(epilog="Exit codes: 0 all of it is shown, 2 some of it could not be.")
+    @pullback.command(
+        epilog="Exit codes: 0 all of it is shown, 2 some of it could not be.",
+        short_help="Make a page of findings, later and elsewhere.",
+    )
     @click.argument("findings", type=click.Path(dir_okay=False))
     @click.option("--html", "html_file", type=file, required=True, help="The page to write.")
     def report(findings: str, html_file: str) -> None:
         """Make the page of findings that --json wrote, later and elsewhere: nothing is run."""
         raise SystemExit(shown(findings, html_file))
 
-    @pullback.command(epilog="Exit codes: 0 at least one host works, 1 none does.")
+    @pullback.command(
+        epilog="Exit codes: 0 at least one host works, 1 none does.",
+        short_help="Say which frameworks work here, and how well.",
+    )
     @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
     def doctor(as_json: bool) -> None:
         """Say which hosts work here, why others do not, and what each can do.
@@ -140,7 +171,10 @@ def command() -> Any:
         """
         raise SystemExit(examine(as_json=as_json))
 
-    @pullback.command(epilog="Exit codes: 0 it is drawn, 2 the target could not be traced or found.")
+    @pullback.command(
+        epilog="Exit codes: 0 it is drawn, 2 the target could not be traced or found.",
+        short_help="Draw a function, forward and backward.",
+    )
     @click.argument("target")
     @click.option("-o", "--output", type=file, help="Write a file: .svg, .png, .dot, .mmd or .txt.")
     def graph(target: str, output: str | None) -> None:
@@ -151,6 +185,40 @@ def command() -> Any:
         from pullback.graphs.command import draw
 
         raise SystemExit(draw(target, output))
+
+    def known(context: Any, parameter: Any, typed: str) -> list[str]:
+        from pullback.explain import names
+
+        return [name for found in names().values() for name in found.values() if name.startswith(typed)]
+
+    @pullback.command(epilog="Exit codes: 0 it is explained, 2 nothing is called so.")
+    @click.argument("name", required=False, shell_complete=known)
+    def explain(name: str | None) -> None:
+        """Explain a cause (upstream-ignored) or an error.
+
+        Without a name, all of them are listed.
+        """
+        from pullback.explain import explain as explained
+
+        raise SystemExit(explained(name))
+
+    @pullback.command(epilog="Exit codes: 0 it is written, 2 the name does not do, or a file exists.")
+    @click.argument("name")
+    @click.option(
+        "--framework",
+        type=click.Choice(["tensorflow", "jax", "torch"]),
+        help="What the test runs on; without it, what is installed.",
+    )
+    def new(name: str, framework: str | None) -> None:
+        """Write a rule to start from, and its test.
+
+        They are NAME.py and test_NAME.py, in this folder; nothing is overwritten.
+        """
+        from pathlib import Path
+
+        from pullback.new import new as written
+
+        raise SystemExit(written(name, framework, Path.cwd()))
 
     return pullback
 
@@ -171,6 +239,7 @@ def examine(*, as_json: bool = False) -> int:
     """Diagnose, print, and give the exit code."""
     from pullback.doctor import diagnose
     from pullback.doctor.show import show
+    from pullback.progress import waiting
 
     with waiting("asking each framework"):
         diagnosis = diagnose()
@@ -210,8 +279,12 @@ def check_targets(
     strict: bool = False,
     baseline: str | None = None,
     write_baseline: bool = False,
+    write: bool = False,
+    allow_uncommitted: bool = False,
 ) -> int:
     """Check targets, print and write the reports, and give the exit code."""
+    from pullback.mend.write import write as write_edits
+    from pullback.progress import progress
     from pullback.record.launch import launch_all
     from pullback.report import github as annotations
     from pullback.report import json, junit, page, terminal
@@ -231,10 +304,20 @@ def check_targets(
     run = Run(seed=options.settings.seed, targets=tuple(map(printable, targets)))
     with progress() as told:
         launch_all(targets, run, told, options)
+    found = write and not run.signal  # it is shown before it is mended
+    changed = False
+    if found:
+        with contextlib.suppress(OSError):
+            terminal.show(run)
+        with progress() as told:
+            changed = write_edits(run, targets, told, options, uncommitted=allow_uncommitted)
     run.notes.extend(stale(run))
     known.settle(run)
     with contextlib.suppress(OSError):  # the terminal may be gone: that is how the signal came
-        terminal.show(run)
+        if changed:
+            terminal.say("", sys.stdout)
+        if changed or not found:
+            terminal.show(run, blocks=not found)
         for line in annotations.lines(run) if github else ():
             terminal.say(line, sys.stdout)
         for line in (*run.notes, *run.problems):
@@ -257,46 +340,3 @@ def _written(path: str, text: str) -> bool:
         print(f"pullback: {path} cannot be written: {error.strerror}", file=sys.stderr)
         return False
     return True
-
-
-@contextlib.contextmanager
-def progress() -> Iterator[Callable[[dict[str, Any]], None]]:
-    """Show how far the checks are, on a terminal only, and only once the target has stopped printing."""
-    if not sys.stderr.isatty():
-        yield lambda event: None
-        return
-    from rich.console import Console
-    from rich.markup import escape
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        bar.stop()
-        task = bar.add_task("")
-
-        def told(event: dict[str, Any]) -> None:
-            if event["kind"] != "phase":
-                return
-            if event["phase"] != "checking":
-                bar.stop()  # the target may write to the terminal now
-                return
-            bar.start()
-            bar.update(
-                task,
-                description=f"checking {escape(event['what'])}",
-                completed=event["done"],
-                total=event["total"],
-            )
-
-        yield told
-
-
-@contextlib.contextmanager
-def waiting(text: str) -> Iterator[None]:
-    """Show that something takes a while, on a terminal only."""
-    if not sys.stderr.isatty():
-        yield
-        return
-    from rich.console import Console
-
-    with Console(stderr=True).status(text):
-        yield

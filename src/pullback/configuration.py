@@ -37,6 +37,8 @@ OPTIONS: dict[str, tuple[Callable[[Any], bool], str, str]] = {
     "strict": (lambda v: isinstance(v, bool), "true or false", "strict = true"),
     "baseline": (lambda v: isinstance(v, str) and bool(v), "a file", 'baseline = "pullback-baseline.json"'),
     "jobs": (_whole(1), "a whole number from 1", "jobs = 2"),
+    "mend": (lambda v: isinstance(v, bool), "true or false", "mend = true"),
+    "mend_budget": (_is_seconds, "a number of seconds", "mend_budget = 10"),
 }
 
 

@@ -38,7 +38,11 @@ def custom_gradient(body: Callable[P, tuple[Y, Function]], /) -> DefinedFunction
 def custom_gradient(body: Callable[P, Longer], /) -> DefinedFunction[P, Any]: ...
 @overload
 def custom_gradient(
-    *, order: int | None = None, like: Function | None = None, differs: str | None = None
+    *,
+    order: int | None = None,
+    like: Function | None = None,
+    differs: str | None = None,
+    chosen: Function | None = None,
 ) -> Definition: ...
 def custom_gradient(
     body: Function | None = None,
@@ -47,6 +51,7 @@ def custom_gradient(
     order: int | None = None,
     like: Function | None = None,
     differs: str | None = None,
+    chosen: Function | None = None,
 ) -> Any:
     """Give a function its own gradient.
 
@@ -58,6 +63,7 @@ def custom_gradient(
         order: 1 refuses a second derivative, with an error instead of a wrong number.
         like: The function whose derivative this gradient is, when it is not that of the body.
         differs: Why the gradient is another one on purpose.
+        chosen: Which slope stands where the derivative is a choice, as `docs/ops.md` has it.
 
     Example:
         >>> import pullback as pb, tensorflow as tf
@@ -71,11 +77,18 @@ def custom_gradient(
     Do not use it where automatic differentiation is already right, stable and fast.
     """
     if body is None:
-        return functools.partial(_define, order=order, like=like, differs=differs)
-    return _define(body, order=order, like=like, differs=differs)
+        return functools.partial(_define, order=order, like=like, differs=differs, chosen=chosen)
+    return _define(body, order=order, like=like, differs=differs, chosen=chosen)
 
 
-def _define(body: Function, *, order: int | None, like: Function | None, differs: str | None) -> Any:
+def _define(
+    body: Function,
+    *,
+    order: int | None,
+    like: Function | None,
+    differs: str | None,
+    chosen: Function | None,
+) -> Any:
     name = getattr(body, "__name__", type(body).__name__)
     where = at(name, source_of(body))
     if not callable(body):
@@ -98,15 +111,25 @@ def _define(body: Function, *, order: int | None, like: Function | None, differs
             body=body,
             name=name,
             signature=inspect.signature(body),
-            intent=intent_of(where, like, differs),
+            intent=intent_of(where, like, differs, chosen),
             order=order,
             source=source_of(body),
         )
     )
 
 
-def intent_of(where: str, like: Function | None, differs: str | None) -> Intent:
+def intent_of(
+    where: str, like: Function | None, differs: str | None, chosen: Function | None = None
+) -> Intent:
     """Read the claim that a rule makes from the decorator's arguments."""
+    if chosen is not None and (not callable(chosen) or differs is not None):
+        raise DefinitionError.about(
+            where,
+            found="both chosen= and differs=" if callable(chosen) else f"chosen={chosen!r}",
+            expected="a function that gives the slope where the derivative is a choice, and NaN elsewhere",
+            why="a gradient that differs everywhere makes no choice at a point",
+            fix="leave chosen= out",
+        )
     if like is not None and differs is not None:
         raise DefinitionError.about(
             where,
@@ -117,7 +140,7 @@ def intent_of(where: str, like: Function | None, differs: str | None) -> Intent:
     if like is not None:
         if not callable(like):
             raise DefinitionError.about(where, found=f"like={like!r}", expected="a function", fix="like=g")
-        return Intent("like", function=like)
+        return Intent("like", function=like, chosen=chosen)
     if differs is not None:
         if not isinstance(differs, str) or not differs.strip():
             raise DefinitionError.about(
@@ -127,7 +150,7 @@ def intent_of(where: str, like: Function | None, differs: str | None) -> Intent:
                 fix='differs="straight-through"',
             )
         return Intent("differs", reason=differs)
-    return EXACT
+    return EXACT if chosen is None else Intent(chosen=chosen)
 
 
 def function_of(

@@ -45,10 +45,15 @@ def elementwise(
     *,
     like: Function | None = None,
     differs: str | None = None,
+    chosen: Function | None = None,
 ) -> DefinedFunction[P, Y]: ...
 @overload
 def elementwise(
-    *, partials: Function | Sequence[Function], like: Function | None = None, differs: str | None = None
+    *,
+    partials: Function | Sequence[Function],
+    like: Function | None = None,
+    differs: str | None = None,
+    chosen: Function | None = None,
 ) -> Callable[[Callable[P, Y]], DefinedFunction[P, Y]]: ...
 def elementwise(
     function: Function | None = None,
@@ -56,6 +61,7 @@ def elementwise(
     *,
     like: Function | None = None,
     differs: str | None = None,
+    chosen: Function | None = None,
 ) -> Any:
     """Make an elementwise function differentiable by its partial derivatives.
 
@@ -63,9 +69,12 @@ def elementwise(
         function: Any number of broadcasting arguments to one output.
         partials: One function that returns all partial derivatives (a tuple, or bare when there is one), or
             a list of functions, one per tensor argument. Each is called as `function` is; one that names a
-            parameter `output` is given the output too. For a complex argument: the holomorphic derivative.
+            parameter `output` is given the output too. Those of arguments
+            that are numbers are dropped. For a complex argument: the holomorphic derivative.
         like: The function whose derivative this is, when it is not that of `function`.
         differs: Why the gradient is another one on purpose.
+        chosen: Called as `function` is: the slopes that stand where the derivative is a choice, and NaN
+            elsewhere.
 
     Example:
         >>> import pullback as pb, tensorflow as tf
@@ -77,7 +86,7 @@ def elementwise(
     Do not use it for a function that mixes elements, such as a softmax.
     """
     if function is None:
-        return functools.partial(elementwise, partials=partials, like=like, differs=differs)
+        return functools.partial(elementwise, partials=partials, like=like, differs=differs, chosen=chosen)
     name = getattr(function, "__name__", type(function).__name__)
     where = at(name, source_of(function))
     listed = list(partials) if isinstance(partials, (list, tuple)) else [partials]
@@ -95,7 +104,7 @@ def elementwise(
         body=_body(function, partials, where),
         name=name,
         signature=signature,
-        intent=intent_of(where, like, differs),
+        intent=intent_of(where, like, differs, chosen),
         source=source_of(function),
         pushforward=_pushforward(function, partials, where),
     )
@@ -198,6 +207,9 @@ def _partials(
             require_return(partial, where, "the derivative, element by element", "the derivative")
         values += value if isinstance(value, (list, tuple)) else [value]
         givers += [partial] * (len(values) - len(givers))
+    if len(tensors) < len(values) <= len(args):  # a number has no slope: those of tensors are left
+        moving = [bool(_tensors([x], {})) for x in args]
+        values, givers = ([x for x, moves in zip(xs, moving) if moves] for xs in (values, givers))
     if len(values) != len(tensors):
         raise CotangentCountError.about(
             where,

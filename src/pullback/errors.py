@@ -12,7 +12,8 @@
     │   ├── CapturedVariableError    a captured variable, and `grad` takes no `variables=`
     │   ├── OutputError              an output that no gradient can flow through
     │   ├── VectorConditionError     one condition for a whole vector
-    │   └── SurrogateError           the surrogate has other outputs than the function
+    │   ├── SurrogateError           the surrogate has other outputs than the function
+    │   └── SolutionError            a solution does not satisfy its condition, or has no derivative
     ├── InputError               what the rule was called with
     │   ├── NoTensorError            no tensor among the arguments
     │   ├── UnsupportedInputError    ragged, sparse, or a dtype without arithmetic
@@ -31,7 +32,7 @@
         ├── ExternalMutationError    it wrote to its arguments
         └── ExternalTimeoutError     it took too long
 
-One class is one section of `docs/errors.md`; `anchor` names it.
+One class is one section of `docs/errors.md`; `anchor` names it, and `pullback explain` shows it.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ class PullbackError(Exception):
             lines.append(f"  why: {why}")
         if fix:
             lines.append("  fix: " + fix.replace("\n", "\n       "))
-        lines.append(f"  read: docs/errors.md#{cls.anchor()}")
+        lines.append(f"  read: pullback explain {cls.__name__}")
         error: _Error = cls("\n".join(lines))
         return error
 
@@ -119,6 +120,10 @@ class VectorConditionError(ContractError, ValueError):
 
 class SurrogateError(ContractError, ValueError):
     """The surrogate has other outputs than the function that it stands for."""
+
+
+class SolutionError(ContractError, ArithmeticError):
+    """A solution does not satisfy its condition, or a linear system of its derivative has none."""
 
 
 class InputError(PullbackError):

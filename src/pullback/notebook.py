@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from pullback.checker.check import chosen
-from pullback.checker.settings import Settings
+from pullback.checker.settings import MEND, Settings
 from pullback.record.checking import checked
 from pullback.record.listening import recording
 from pullback.record.naming import name_apart, own_words
@@ -53,7 +53,13 @@ def load_ipython_extension(shell: Any) -> None:
     def check(line: str, cell: str) -> Shown:
         """Run the cell, and check the custom gradients that it used."""
         asked = words.parse_argstring(check, line)
-        settings = Settings(chosen(asked.seed), order=asked.order, budget=asked.budget, pictures=True)
+        settings = Settings(
+            chosen(asked.seed),
+            order=asked.order,
+            budget=asked.budget,
+            pictures=True,
+            mend=MEND if asked.mend else 0.0,
+        )
         return run_cell(shell, cell, settings, everything=asked.everything)
 
     for option in (
@@ -61,6 +67,7 @@ def load_ipython_extension(shell: Any) -> None:
             "--all", dest="everything", action="store_true", help="The frameworks' own rules too."
         ),
         words.argument("--budget", type=float, default=Settings.budget, help="CPU seconds for each rule."),
+        words.argument("--mend", action="store_true", help="Search an edit that makes a wrong rule right."),
         words.argument("--order", type=int, choices=(1, 2), default=2, help="Highest derivative to check."),
         words.argument("--seed", type=int, help="Repeat an earlier check."),
         words.magic_arguments(),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import numbers
 from collections.abc import Iterable
 from typing import Any
@@ -12,17 +13,29 @@ from pullback.hosts import Role
 from pullback.hosts.specs import broadcast_axes, show_shape
 
 
-def require_number(verb: str, name: str, value: Any, *, least: float, fix: str, above: bool = False) -> None:
-    """Refuse a Python number below the least, and what is none; a tensor, or None, is taken at its word."""
+def require_number(
+    verb: str,
+    name: str,
+    value: Any,
+    *,
+    least: float,
+    fix: str,
+    above: bool = False,
+    most: float = math.inf,
+) -> None:
+    """Refuse a Python number out of range, and what is none; a tensor, or None, is taken at its word."""
     if hosts.role(type(value)) is Role.STATIC and not isinstance(value, (numbers.Real, type(None))):
         wrong = True
     else:
-        wrong = isinstance(value, (int, float)) and not (value > least if above else value >= least)
+        wrong = isinstance(value, (int, float)) and not (
+            (value > least if above else value >= least) and value <= most
+        )
     if wrong:
         raise OptionError.about(
             verb,
             found=f"{name}={value!r}",
-            expected=f"a number {'greater than' if above else 'not less than'} {least:g}",
+            expected=f"a number {'greater than' if above else 'not less than'} {least:g}"
+            + ("" if most == math.inf else f", and not greater than {most:g}"),
             fix=fix,
         )
 

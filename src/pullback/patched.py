@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -26,3 +27,26 @@ def patched(owner: Any, **values: Any) -> Iterator[None]:
                 delattr(owner, name)
             else:
                 setattr(owner, name, value)
+
+
+class Shared:
+    """Give an owner other attributes as long as any block is open, on any thread."""
+
+    def __init__(self, owner: Any, **values: Any) -> None:
+        self._owner = owner
+        self._values = values
+        self._open = 0
+        self._lock = threading.Lock()
+        self._others = contextlib.ExitStack()
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if not self._open:
+                self._others.enter_context(patched(self._owner, **self._values))
+            self._open += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._open -= 1
+            if not self._open:
+                self._others.close()

@@ -23,14 +23,21 @@ class Intent:
     """State what a pullback claims to be.
 
     `exact`: the derivative of the forward. `like`: the derivative of another function. `differs`: something
-    else on purpose, for the reason given.
+    else on purpose, for the reason given. `chosen` says which slope stands where the derivative is a choice:
+    called as the function is, it gives the gradient of the sum of its outputs there, and NaN elsewhere; its
+    docstring says it in words.
     """
 
     kind: Literal["exact", "like", "differs"] = "exact"
     function: Callable[..., Any] | None = None
     reason: str = ""
+    chosen: Callable[..., Any] | None = None
 
     def __str__(self) -> str:
+        words = (inspect.getdoc(self.chosen) or "").partition("\n")[0].rstrip(".") if self.chosen else ""
+        return f"{self._claim()}; chosen: {words}" if words else self._claim()
+
+    def _claim(self) -> str:
         if self.kind == "like":
             return f"the derivative of {getattr(self.function, '__name__', repr(self.function))}"
         if self.kind == "differs":

@@ -43,6 +43,8 @@ def main():
         cards = driver.find_elements(By.CSS_SELECTOR, ".rule")
         taken(driver, "report", height=1010)
         taken(driver, "report-dark", cards[0], theme="dark", height=1330)
+        for theme in ("light", "dark"):  # the front page, and the README
+            taken(driver, f"wrong-{theme}", cards[0], theme=theme, height=880)
         taken(driver, "report-second-order", cards[1], height=1330)
         right = next(card for card in cards if not card.get_attribute("open"))
         right.find_element(By.TAG_NAME, "summary").click()

@@ -206,7 +206,7 @@ def test_code_and_patches_are_copied(opened):
     sentence, patch, smallest, code, source = taken
     assert sentence == "the gradient of x is 2 times the derivative, everywhere"
     assert patch.startswith("--- a/train.py\n+++ b/train.py\n")
-    assert "\n-    return (3 * x * dy,)\n+    return (3 * x**2 * dy,)" in patch
+    assert patch.endswith("\n-    return (3 * x * dy,)\n+    return (3 * x**2 * dy,)\n"), "git needs its end"
     assert smallest == "x = [1.2]"
     assert code == "x0 = tf.constant([1.0])\n# seed 7"
     assert source.startswith("@jax.custom_vjp\ndef cube(x):")

@@ -1,8 +1,8 @@
 """Every rule that ships and every test rule, found; each at each of its examples.
 
-A rule that ships is a public name of pullback that carries a rule. A test rule is a name in a file of
-`rules/` that carries one, or a dict of such by framework. What a rule is called with are its `pb.example`s,
-written in NumPy: arrays become tensors of each framework, everything else stays as it is.
+A rule that ships is a public name of pullback, or of `pb.ops`, that carries a rule. A test rule is a name in
+a file of `rules/` that carries one, or a dict of such by framework. What a rule is called with are its
+`pb.example`s, written in NumPy: arrays become tensors of each framework, everything else stays as it is.
 """
 
 from __future__ import annotations
@@ -86,6 +86,10 @@ def _found() -> Iterator[tuple[str, dict[str, Callable[..., Any]]]]:
     for name in pullback.__all__:
         if isinstance(getattr(getattr(pullback, name), "rule", None), Rule):
             yield name, {"": getattr(pullback, name)}
+    for name in pullback.ops.__all__:
+        function = getattr(pullback.ops, name)
+        if isinstance(getattr(function, "rule", None), Rule) and function.__name__ == name:  # no second name
+            yield f"ops.{name}", {"": function}
     for path in FILES:
         for name, value in vars(_load(path)).items():
             if name.startswith("_"):

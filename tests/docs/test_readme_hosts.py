@@ -1,4 +1,4 @@
-"""What the README says of the custom gradients of JAX and PyTorch is true, row by row."""
+"""What the README says of the custom gradients of JAX and PyTorch is true, in their own transforms."""
 
 import jax
 import jax.numpy as jnp

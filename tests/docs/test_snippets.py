@@ -74,7 +74,7 @@ def test_page_runs_and_prints_what_it_shows(path, tmp_path):
 
 
 def _normal(text: str) -> str:
-    return re.sub(r"\.py:\d+", ".py:LINE", text)
+    return re.sub(r"(\.py:|\(line )\d+", r"\1LINE", text)
 
 
 REPLACEMENTS = [
@@ -93,10 +93,18 @@ def test_docstring_examples_hold(module):
     assert runner.summarize(verbose=False).failed == 0
 
 
-@pytest.mark.parametrize("name", [n for n in pullback.__all__ if inspect.isfunction(getattr(pullback, n))])
-def test_examples_of_public_functions_hold(name):
+@pytest.mark.parametrize(
+    ("room", "name"),
+    [
+        (room, name)
+        for room in (pullback, pullback.ops, pullback.implicit)
+        for name in room.__all__
+        if inspect.isfunction(getattr(room, name))
+    ],
+)
+def test_examples_of_public_functions_hold(room, name):
     """A rule is called through a function of another module, where the search by module does not see it."""
     finder = doctest.DocTestFinder(recurse=False)
-    (test,) = finder.find(getattr(pullback, name), name, module=False, globs={})
+    (test,) = finder.find(getattr(room, name), name, module=False, globs={})
     assert test.examples
     assert doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(test).failed == 0

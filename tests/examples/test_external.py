@@ -16,7 +16,8 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
 def rule(example: str, name: str):
-    return runpy.run_path(str(EXAMPLES / f"{example}.py"), run_name=example)[name]
+    (path,) = EXAMPLES.rglob(f"{example}.py")
+    return runpy.run_path(str(path), run_name=example)[name]
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ RULES = [(example, name) for example, rules in SHAPES.items() for name in rules]
 
 
 def rules_of(example: str) -> dict:
-    space = runpy.run_path(str(EXAMPLES / f"{example}.py"), run_name=example)
+    space = runpy.run_path(str(EXAMPLES / "tensorflow" / f"{example}.py"), run_name=example)
     return {n: f for n, f in space.items() if inspect.isfunction(f) and hasattr(f, "rule")}
 
 

@@ -12,6 +12,8 @@ SOURCE = Path(pullback.__file__).parent
 FILES = sorted(SOURCE.rglob("*.py"))
 FRAMEWORKS = {"tensorflow", "jax", "torch", "keras", "flax"}
 NICKNAMES = FRAMEWORKS | {"tf", "jnp", "K"}
+ROOMS = ("hosts", "view", "record", "graphs", "watching", "recompute")  # in each, a part for every framework
+KERNELS = {f"{name}.py" for name in ("tensorflow", "jax", "torch", "triton", "pallas")}
 LIMIT = 350  # lines; about 120 is what a file should have
 
 
@@ -20,8 +22,14 @@ def place(path: Path) -> str:
 
 
 def may_name_a_framework(path: Path) -> bool:
-    rooms = ("hosts/", "view/", "record/", "graphs/", "watching/", "keras/", "namespace.py")
-    return place(path).startswith(rooms)
+    rooms = (*(f"{room}/" for room in ROOMS), "keras/", "namespace.py")
+    return place(path).startswith(rooms) or is_kernel(path)
+
+
+def is_kernel(path: Path) -> bool:
+    """Tell whether a file is what one framework does for a rule of `ops/` that has a folder."""
+    parts = place(path).split("/")
+    return len(parts) == 3 and parts[0] == "ops" and parts[2] in KERNELS
 
 
 def imports(tree: ast.AST) -> list[str]:
@@ -67,7 +75,7 @@ def test_frameworks_are_named_only_in_hosts(path):
 def test_a_host_is_imported_by_nobody_else(path):
     modules = imports(ast.parse(path.read_text(encoding="utf-8")))
     for host in hosts.SUPPORTED:
-        rooms = tuple(f"{room}/{host}" for room in ("hosts", "view", "record", "graphs", "watching"))
+        rooms = tuple(f"{room}/{host}" for room in ROOMS)
         if not place(path).startswith(rooms):
             assert not [module for module in modules if module.startswith(f"pullback.hosts.{host}")]
 

@@ -24,7 +24,9 @@ def test_links_lead_somewhere(path):
             page, _, anchor = target.partition("#")
             file = path.parent / page if page else path
             assert file.exists(), target
-            assert not anchor or f"{{#{anchor}}}" in file.read_text(encoding="utf-8"), target
+            # behind a picture stands the theme that shows it
+            assert file.suffix != ".md" or not anchor or f"{{#{anchor}}}" in file.read_text(encoding="utf-8")
+            assert file.suffix == ".md" or anchor in ("", "only-light", "only-dark"), target
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)

@@ -33,6 +33,12 @@ def exponential_upstream_squared(x):
     return y, lambda d: d * d * y
 
 
+@wrong("upstream-nonlinear", at=(normal(5),))
+def softmax_divides_by_upstream(x):
+    y = tf.nn.softmax(x)
+    return y, lambda d: d * y * (1 - tf.reduce_sum(d * y) / d)
+
+
 @wrong("upstream-nonlinear", at=(normal(6),))
 def cube_with_clipped_upstream(x):
     return x**3, lambda d: tf.clip_by_value(d, -1.0, 1.0) * 3 * x**2

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pullback.checker.directions import floor_of, signed
+from pullback.checker.directions import floor_of, floored, signed
 from pullback.checker.equation import Equation, Outcome
 from pullback.checker.problem import Problem
 from pullback.checker.steps import Line, anchor, dot
 from pullback.view.subject import Array
 
-COORDINATES = 24
+COORDINATES, PAIRS = 24, 4
 
 
 @dataclass(frozen=True)
@@ -143,6 +143,23 @@ def at_edge(problem: Problem, lines: list[Line], rng: np.random.Generator) -> Ou
     return masked or Outcome("right", 1e-3, "kink", edge=True)
 
 
+def bent(problem: Problem, rng: np.random.Generator) -> Array:
+    """Mark the outputs whose slopes do not add up as directions do, in one of a few pairs.
+
+    The middle one of three equal values, in order, is smooth along every line, and has no gradient.
+    """
+    marked = np.zeros(problem.y.size, bool)
+    for _ in range(PAIRS):
+        u, w = floored(rng, problem.x), floored(rng, problem.x)
+        found = [slopes_along(problem, along) for along in (u, w, u + w)]
+        if all(s is not None for s in found):
+            one, other, both = ((s.right + s.left) / 2 for s in found if s is not None)
+            slack = sum(s.slack for s in found if s is not None)
+            with np.errstate(invalid="ignore"):
+                marked |= np.abs(both - one - other) > 1e-3 * (np.abs(one) + np.abs(other)) + 4 * slack
+    return marked
+
+
 def masked_failure(
     problem: Problem, lines: list[Line], kinds: list[Slopes], rng: np.random.Generator
 ) -> Outcome | None:
@@ -150,6 +167,7 @@ def masked_failure(
     rough = np.zeros(problem.y.size, bool)
     for s in kinds:
         rough |= s.kinked | s.broken
+    rough |= bent(problem, rng)
     v = np.where(rough, 0.0, signed(rng, problem.y.size))
     if not v.any():
         return None

@@ -80,7 +80,7 @@ def noise_of(
         samples += [problem.evaluate(problem.x + d * floor * signed(rng, problem.x.size)) for d in sizes]
     used = v != 0
     finite = [(x, y) for x, y in samples if np.isfinite(y[used]).all()]
-    jitter = [abs(float(v[used] @ (y[used] - problem.y[used])) - dot(g, x - problem.x)) for x, y in finite]
+    jitter = [abs(dot(v[used], y[used] - problem.y[used]) - dot(g, x - problem.x)) for x, y in finite]
     rounding = problem.unit * length(v[used] * problem.y[used]) * (2 / 3) ** 0.5
     return float(max([rounding, *jitter]))
 

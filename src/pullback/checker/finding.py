@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from pullback.errors import WrongGradientError
+from pullback.mend.patch import Mending
 from pullback.report.block import verdict, written
 from pullback.report.entry import Entry
 from pullback.report.printable import printable
@@ -95,6 +96,8 @@ class Report:
     docstring: str = ""
     # What there is to see, as plain data: `checker/picture.py`.
     pictures: tuple[Mapping[str, Any], ...] = field(default=(), repr=False, compare=False)
+    # What the search of an edit gave, where there was one; its words are findings. Not serialised.
+    mending: Mending | None = field(default=None, repr=False, compare=False)
 
     def __str__(self) -> str:
         return written(self)
@@ -121,6 +124,11 @@ class Report:
         """List the findings that make the rule wrong."""
         return [f for f in self.findings if f.verdict == "wrong"]
 
+    @property
+    def patch(self) -> str:
+        """Give the smallest edit that makes a wrong rule right, as a unified diff; empty where none is."""
+        return next((f.patch for f in self.findings if f.patch), "")
+
     def raise_if_wrong(self) -> Report:
         """Raise WrongGradientError when the gradient is wrong; give the report back otherwise."""
         __tracebackhide__ = True  # pytest shows the test, not us
@@ -137,7 +145,7 @@ class Report:
                 found=first.sentence + measured,
                 expected=self.intent,
                 why=f"{len(self.failures)} probe(s) failed; seed {self.seed}",
-                fix=first.edit or first.reproducer,
+                fix=self.patch or first.edit or first.reproducer,
             )
             raise error
         return self

@@ -8,6 +8,8 @@ import numpy as np
 
 from pullback.dtypes import DEMANDED
 
+MEND = 10.0  # CPU seconds for the search of an edit, where one is asked for
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -22,6 +24,8 @@ class Settings:
     export: bool = True
     budget: float = 60.0  # CPU seconds for one check
     pictures: bool = False  # whether to add what a page shows
+    mend: float = 0.0  # CPU seconds for the search of an edit; 0: none is searched
+    folder: str = ""  # from which files are named in a diff; the working folder where nothing is said
     # The unit roundoff of the dtype the user ships, when the check itself runs in a finer one.
     shipped: float = 2.0**-53
     confidence: float = field(default=5.0)

@@ -60,7 +60,8 @@ def dot(a: Array, b: Array) -> float:
     """Multiply with zeros winning: a masked output may be infinite."""
     used = a != 0
     with np.errstate(invalid="ignore", over="ignore"):
-        return float(a @ b) if used.all() else float(a[used] @ b[used])
+        # no `a @ b`: BLAS would wake its threads for it, beside those of the framework
+        return float((a * b).sum()) if used.all() else float((a[used] * b[used]).sum())
 
 
 def residual(line: Line, v: Array, g: Array, h: float) -> float:

@@ -19,6 +19,7 @@ from typing import Any, Literal
 import numpy as np
 
 from pullback import __version__
+from pullback.doctor.known import KNOWN, combination
 from pullback.hosts import SUPPORTED
 
 PATIENCE = 180.0  # seconds for one framework: the first import after an installation is slow
@@ -36,6 +37,7 @@ class Found:
     version: str = ""
     path: str = ""
     reason: str = ""
+    known: bool = False  # whether the tests were run with these versions
     capabilities: dict[str, str] = field(default_factory=dict)
 
 
@@ -103,7 +105,8 @@ def _answer(name: str, process: subprocess.Popen[bytes]) -> Found:
     if lines and lines[-1].startswith("{"):
         said = json.loads(lines[-1])
     if process.returncode == 0 and said:
-        return Found(name, needed=needed, **said)
+        here = combination(name, said.get("version", ""), platform.python_version(), np.__version__)
+        return Found(name, needed=needed, known=here in KNOWN, **said)
     last = (errors.decode(errors="replace").strip().splitlines() or [""])[-1]
     return Found(name, "broken", needed, reason=f"{_ended(process.returncode)}{f': {last}' if last else ''}")
 

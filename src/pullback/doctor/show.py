@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any, TextIO
 
 from pullback.doctor import Diagnosis, Found
+from pullback.doctor.known import combination, sentence
 
 HEADINGS = ("framework", "version", "needed", "host")
 COLOURS = {"works": "green", "missing": "dim", "old": "yellow", "broken": "bold red"}
@@ -50,11 +51,14 @@ def table(working: Sequence[Found]) -> list[tuple[str, ...]]:
 
 
 def advice(diagnosis: Diagnosis) -> str:
-    """Say in one sentence how it stands."""
-    working = [found.name for found in diagnosis.hosts if found.status == "works"]
+    """Say how it stands, and of each working host whether the tests were run with it."""
+    working = [found for found in diagnosis.hosts if found.status == "works"]
     if working:
-        return f"{len(working)} of {len(diagnosis.hosts)} hosts work: {', '.join(working)}"
-    return "no host works: install one of tensorflow, jax, torch"
+        names = ", ".join(found.name for found in working)
+        python, numpy = (diagnosis.versions[name] for name in ("Python", "NumPy"))
+        tried = [sentence(combination(found.name, found.version, python, numpy)) for found in working]
+        return "\n".join([f"{len(working)} of {len(diagnosis.hosts)} hosts work: {names}", *tried])
+    return "no host works: install one of them, for example pip install 'pullback[tensorflow]'"
 
 
 def _aligned(rows: Sequence[Sequence[str]], *, ruled: bool = False) -> str:

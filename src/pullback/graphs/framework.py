@@ -158,6 +158,10 @@ class Tracer(ABC):
     def trace(self, asked: Asked) -> Sketch:
         """Draw a function at its inputs."""
 
+    def recorded(self, target: Any, sources: Sequence[Any], names: Sequence[str]) -> Sketch | None:
+        """Draw what a tensor was computed from; None where a tensor keeps no history."""
+        return None
+
     def variable(self, value: Any) -> bool:
         """Tell whether a value keeps a place of its own that functions read without being handed it."""
         return False

@@ -120,7 +120,7 @@ def _lines(node: Node) -> list[str]:
     if node.rule is not None:
         more.append(node.rule.intent)
     if node.kind == "folded":
-        more.append(f"{node.inside} operations")
+        more.append(text.operations(node.inside))
     if node.kept:
         more.append(text.kept(node))
     if node.is_source and node.gradient is not None:

@@ -55,8 +55,13 @@ def label(node: Node) -> str:
     if node.rule is not None:
         return f"{node.name} [{node.rule.intent}]"
     if node.kind == "folded":
-        return f"{node.name} ({node.inside} operations)"
+        return f"{node.name} ({operations(node.inside)})"
     return node.name
+
+
+def operations(count: int) -> str:
+    """Count operations in words."""
+    return f"{count} operation{'' if count == 1 else 's'}"
 
 
 def kept(node: Node) -> str:
@@ -68,7 +73,7 @@ def written(graph: Graph) -> str:
     """Write a graph."""
     whole = graph.fold(LONGEST) if len(graph.nodes) > LONGEST else graph
     counted = sum(node.inside or node.kind == "operation" for node in whole.nodes)
-    lines = [f"{graph.title} on {graph.host}: {counted} operations"]
+    lines = [f"{graph.title} on {graph.host}: {operations(counted)}"]
     names = {node.id: f"{node.id}" for node in whole.nodes}
     for node in whole.nodes:
         before = [e for e in whole.edges if e.target == node.id]

@@ -33,7 +33,7 @@ def graph(
     Example:
         >>> import pullback as pb, tensorflow as tf
         >>> print(pb.graph(tf.nn.relu, tf.constant([1.0, -1.0])))  # doctest: +ELLIPSIS
-        relu on tensorflow: 1 operations
+        relu on tensorflow: 1 operation
         ...
 
     Do not use it inside a training step: it runs every operation by itself.

@@ -7,7 +7,7 @@ toward the source. What the edges around it were measured to be says the kind of
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -86,8 +86,9 @@ def why(target: Any, source: Any) -> Why:
 
 
 def _of_tensor(target: Any, given: Sequence[Any], framework: str, tracer: Tracer) -> Why:
-    recorded: Callable[..., Any] | None = getattr(tracer, "recorded", None)
-    if recorded is None or not tracer.owns(target):
+    names = [f"source {i}" for i in range(len(given))] if len(given) > 1 else ["the source"]
+    sketch = tracer.recorded(target, given, names) if tracer.owns(target) else None
+    if sketch is None:
         raise InputError.about(
             "why",
             found=f"the target is of type {type(target).__name__}",
@@ -95,8 +96,6 @@ def _of_tensor(target: Any, given: Sequence[Any], framework: str, tracer: Tracer
             why="what a tensor was computed from is not known here: no history is kept in it",
             fix="pb.why(lambda x: loss(x), x)",
         )
-    names = [f"source {i}" for i in range(len(given))] if len(given) > 1 else ["the source"]
-    sketch = recorded(target, given, names)
     graph = finished(sketch, TENSOR, framework)
     return _answer(graph, [graph.nodes[sketch.origins[id(leaf)]] for leaf in given], tracer, given)
 

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import contextlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from pullback.errors import HostError
+from pullback.hosts.claims import Claim
 from pullback.hosts.foreign import Foreign
+from pullback.hosts.fused import Fused
 from pullback.hosts.operation import Function, Operation, Tensor
 from pullback.hosts.overrides import Gradients
 from pullback.hosts.specs import Spec
@@ -22,6 +24,8 @@ from pullback.rule import Intent
 
 # takes a structure apart: its parts, and what puts such parts together
 Opener = Callable[[Any], "tuple[list[Any], Callable[[Sequence[Any]], Any]]"]
+
+Linear = Callable[[Sequence[Any]], "list[Any]"]  # a linear map of lists of tensors
 
 
 class Met(NamedTuple):
@@ -75,6 +79,10 @@ class Facts(ABC):
 
     # Answers that are true as they stand; a host that can tell more, quickly, spares a call the long way.
 
+    def readable(self, tensor: Tensor) -> bool:
+        """Tell whether the values of a tensor are there to be read, without waiting for another device."""
+        return False
+
     def ready(self, values: Sequence[Any]) -> bool:
         """Tell quickly whether all of these are floating tensors, which need no conversion."""
         return False
@@ -111,6 +119,10 @@ class Executing(ABC):
         """Tell quickly whether values are all that is wanted: nobody differentiates, traces or listens."""
         return False
 
+    def recording(self, tensors: Sequence[Tensor]) -> bool:
+        """Tell whether somebody records what is done with these, in eager mode, to differentiate it."""
+        return False
+
 
 class Arrays(Protocol):
     """Offer the array functions that host-neutral rules are written in, beside Python's own operators."""
@@ -124,6 +136,8 @@ class Arrays(Protocol):
     @property
     def clip(self) -> Function: ...
     @property
+    def erf(self) -> Function: ...
+    @property
     def floor(self) -> Function: ...
     @property
     def isfinite(self) -> Function: ...
@@ -132,9 +146,13 @@ class Arrays(Protocol):
     @property
     def round(self) -> Function: ...
     @property
+    def sigmoid(self) -> Function: ...
+    @property
     def sign(self) -> Function: ...
     @property
     def softmax(self) -> Function: ...
+    @property
+    def softplus(self) -> Function: ...
     @property
     def sqrt(self) -> Function: ...
     @property
@@ -157,6 +175,9 @@ class Arrays(Protocol):
 
     def one_hot(self, index: Tensor, like: Tensor, axis: int) -> Tensor:
         """Put a one in the place of each index along an axis of a tensor shaped like another."""
+
+    def shaped(self, x: Tensor, like: Tensor) -> Tensor:
+        """Give a tensor the shape of another with as many elements."""
 
     def trail(self, x: Tensor, like: Tensor) -> Tensor:
         """Add axes of length one behind the last, up to the rank of another tensor."""
@@ -185,6 +206,11 @@ class Host(Facts, Executing):
         """The array functions of the framework."""
         raise self.refused("arrays")
 
+    @property
+    def fused(self) -> Mapping[str, Fused]:
+        """The operations of the framework's own that ready rules run, by the names of the rules."""
+        return {}
+
     def unbroadcast(self, cotangent: Tensor, like: Tensor) -> Tensor:
         """Sum a cotangent over the axes that broadcasting added."""
         raise self.refused("unbroadcast")
@@ -204,6 +230,50 @@ class Host(Facts, Executing):
     def vjp(self, function: Function, inputs: Sequence[Tensor], cotangents: Sequence[Any]) -> list[Any]:
         """Differentiate a function by the framework itself."""
         raise self.refused("vjp")
+
+    def pullback(self, function: Function, inputs: Sequence[Tensor]) -> Linear:
+        """Give the vjp of a function at its inputs, to be called more than once."""
+        return lambda cotangents: self.vjp(function, inputs, cotangents)
+
+    def pushforward(self, function: Function, inputs: Sequence[Tensor]) -> Linear:
+        """Give the pushforward of a function at its inputs, by two vjps, which every framework has.
+
+        A vjp is linear in its cotangents, so its own vjp is the pushforward, wherever those cotangents are.
+        """
+        pull = self.pullback(function, inputs)
+        zeros = [self.arrays.zeros_like(self.arrays.stop(y)) for y in function(*inputs)]
+        return self.pullback(lambda *dys: pull(list(dys)), zeros)
+
+    # ── loops, and what must hold ────────────────────────────────────────────────────────────────────────
+
+    def loop(
+        self,
+        going: Callable[[list[Tensor]], Tensor],
+        step: Callable[[list[Tensor]], list[Tensor]],
+        state: list[Tensor],
+    ) -> list[Tensor]:
+        """Repeat a step on a list of tensors while a condition holds; also where values are not known."""
+        while going(state):
+            state = step(state)
+        return state
+
+    def repeat(
+        self, count: int, step: Callable[[Any, list[Tensor]], list[Tensor]], state: list[Tensor]
+    ) -> list[Tensor]:
+        """Repeat a step a number of times; it is handed the number of those before it."""
+        for i in range(count):
+            state = step(i, state)
+        return state
+
+    def require(
+        self, claim: Claim, holds: Tensor, numbers: Sequence[Tensor], values: list[Tensor]
+    ) -> list[Tensor]:
+        """Give values of which a claim holds; where it does not, raise, now or when they are computed."""
+        if not holds:
+            raise claim.error(numbers)
+        return values
+
+    # ── gradients by kind ────────────────────────────────────────────────────────────────────────────────
 
     def override(self, function: Any, gradients: Gradients) -> Any:
         """Give a function again, or a context where there is none, with other gradients by kind."""

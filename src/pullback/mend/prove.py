@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from pullback.checker.check import check_subject
 from pullback.checker.examine import examine, excuse
 from pullback.checker.finding import Report
+from pullback.checker.inquiry import check_subject
 from pullback.checker.numeric import derivative_test
 from pullback.checker.points import Point, finite, own_points
 from pullback.checker.problem import Problem

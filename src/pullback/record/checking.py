@@ -5,6 +5,7 @@ Every rule ends in an entry: one that cannot be run at its own values is undecid
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
@@ -13,10 +14,11 @@ import numpy as np
 
 from pullback import hosts, tree
 from pullback.checker.budget import Budget
-from pullback.checker.check import check_subject
 from pullback.checker.finding import Finding, Report
+from pullback.checker.inquiry import check_subject
 from pullback.checker.settings import Settings
 from pullback.example import examples_of
+from pullback.mend.suggest import mended
 from pullback.record import frameworks
 from pullback.record.asking import call_of
 from pullback.record.frameworks import FRAMEWORKS
@@ -32,12 +34,21 @@ class NoInputsError(Exception):
 
 
 Told = Callable[[Entry], None]
+Searching = Callable[[], contextlib.AbstractContextManager[None]]
 
 
 def checked(
-    rule: Recorded, *, target: str, settings: Settings, told: Told = lambda entry: None
+    rule: Recorded,
+    *,
+    target: str,
+    settings: Settings,
+    told: Told = lambda entry: None,
+    searching: Searching = contextlib.nullcontext,
 ) -> Iterator[Entry]:
-    """Check a rule at every call kept of it; `told` hears what is known of one before it is done."""
+    """Check a rule at every call kept of it; `told` hears what is known of one before it is done.
+
+    An edit is searched once a rule, at the first call where it is wrong, in a block of `searching`.
+    """
     reason = rule.said().skip
     if reason:
         report = unchecked(rule, reason, settings, reason="skipped")
@@ -48,7 +59,11 @@ def checked(
     for i, sample in enumerate(samples):
         share = (budget.limit - budget.seconds) / (len(samples) - i)
         allowed = replace(settings, budget=max(share, 1e-3))
-        yield entry_of(rule, sample, target=target, settings=allowed, told=told)
+        entry = entry_of(rule, sample, target=target, settings=allowed, told=told, searching=searching)
+        if entry.report.mending is not None:
+            settings = replace(settings, mend=0.0)
+            budget.limit += entry.report.mending.seconds  # the search has one of its own
+        yield entry
     for why, count in rule.lost.items():
         calls = "a call" if count == 1 else f"{count} calls"
         report = unchecked(rule, f"{calls} of it could not be recorded: {why}", settings, reason=NOT_RECORDED)
@@ -56,7 +71,13 @@ def checked(
 
 
 def entry_of(
-    rule: Recorded, sample: Sample, *, target: str, settings: Settings, told: Told = lambda entry: None
+    rule: Recorded,
+    sample: Sample,
+    *,
+    target: str,
+    settings: Settings,
+    told: Told = lambda entry: None,
+    searching: Searching = contextlib.nullcontext,
 ) -> Entry:
     """Check a rule at one call."""
     described = sample.describe()
@@ -71,26 +92,30 @@ def entry_of(
             sample = next((s for s in filled(sample, settings.rng(90)) if works(rule.function, s)), sample)
             if not sample.has_values:
                 raise NoInputsError("it was only traced, and no values were found at which it works")
-        report = report_of(rule, sample, settings, lambda report: told(entry(report)))
+        report = report_of(rule, sample, settings, lambda report: told(entry(report)), searching)
     except Exception as error:  # a user's function may fail in any way it likes
         report = unchecked(rule, _sentence(error), settings)
     return entry(report)
 
 
 def report_of(
-    rule: Recorded, sample: Sample, settings: Settings, told: Callable[[Report], None] = lambda report: None
+    rule: Recorded,
+    sample: Sample,
+    settings: Settings,
+    told: Callable[[Report], None] = lambda report: None,
+    searching: Searching = contextlib.nullcontext,
 ) -> Report:
-    """Run the checker."""
+    """Run the checker, and the search of an edit where that is asked for."""
     args, kwargs, asked = call_of(sample, FRAMEWORKS.get(sample.framework), frameworks.thawed(sample))
     if sample.framework:
         host = hosts.host(sample.framework)
     else:
         host = hosts.among(tree.flatten([args, kwargs])[0], rule.function, rule.name)
-    function = rule.function
+    function, values = rule.function, args
     if rule.fixed:
-        function, args = moving(rule, args)
+        function, values = moving(rule, args)
     subject = replace(
-        subject_of(host, function, args, kwargs, rule.said(), asked),
+        subject_of(host, function, values, kwargs, rule.said(), asked),
         name=rule.name,
         known_as=KnownAs(rule.qualified, rule.kind, rule.name),
     )
@@ -99,7 +124,9 @@ def report_of(
     if sample.framework and not frameworks.FRAMEWORKS[sample.framework].compiles():
         # Loading a compiler that the program does not use would cost more than all the rest.
         settings = replace(settings, xla=False, export=False)
-    return check_subject(subject, settings, told)
+    report = check_subject(subject, settings, told)
+    told(report)  # whatever the search does
+    return mended(report, rule.function, args, kwargs, settings, searching)
 
 
 def moving(rule: Recorded, args: tuple[Any, ...]) -> tuple[Callable[..., Any], tuple[Any, ...]]:

@@ -6,12 +6,15 @@ the target runs: it may have modules of the same names, or replace what it finds
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import hashlib
 import math
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from typing import Any
 
 from pullback import configuration
 from pullback.checker.budget import Budget
@@ -25,7 +28,7 @@ from pullback.record.job import Job
 from pullback.record.listening import recording
 from pullback.record.modules import as_rule, files_of, is_method, load, names_of, rules_of
 from pullback.record.naming import name_apart, own_words
-from pullback.record.quiet import quiet
+from pullback.record.quiet import held, quiet
 from pullback.record.recorder import Recorder
 from pullback.record.sample import Location, Recorded
 from pullback.record.script import beside, run_script, told
@@ -182,7 +185,8 @@ class Child:
         """Check one function."""
         target = self.job.target
         self.events.send("phase", phase="importing", what=target.module)
-        value: object = load(target.module)
+        with held(2):
+            value: object = load(target.module)
         for part in target.function.split("."):
             if not hasattr(value, part):
                 self.events.send("problem", text=f"{target.module} has no {target.function}")
@@ -196,7 +200,8 @@ class Child:
     def modules(self) -> None:
         """Check every rule of every module."""
         target = self.job.target
-        names = files_of(target.module) if target.kind == "folder" else names_of(target.module)
+        with held(2):  # naming the modules of a package imports it
+            names = files_of(target.module) if target.kind == "folder" else names_of(target.module)
         found = 0
         recorder = Recorder(everything=self.options.everything)
         self.events.send("several", count=len(names))
@@ -205,7 +210,7 @@ class Child:
                 continue
             self.events.send("phase", phase="importing", what=name)
             try:
-                with recording(recorder):
+                with recording(recorder), held(2):
                     module = load(name)
             except (Exception, SystemExit) as error:  # importing runs the user's code
                 shown = os.path.relpath(name) if os.path.isabs(name) else name
@@ -256,10 +261,8 @@ class Child:
             budget = min(
                 self.settings.budget, left / (len(rules) - done)
             )  # what one leaves, the next ones get
-            self.events.send(
-                "phase", phase="checking", what=rule.shown, done=done, total=len(rules),
-                location=rule.location, budget=budget,
-            )  # fmt: skip
+            about = {"what": rule.shown, "done": done, "total": len(rules), "location": rule.location}
+            self.events.send("phase", phase="checking", budget=budget, **about)
 
             def heard(entry: Entry, kind: str = "partial", location: object = rule.location) -> None:
                 self.events.entry(entry, kind, location=location, at=self.at)
@@ -269,15 +272,26 @@ class Child:
                 report = unchecked(rule, said, self.settings, reason="budget")
                 heard(Entry(report, self.name, rule.path, rule.line, "", rule.calls, rule.qualified), "entry")
                 continue
-            settings, begin = replace(self.settings, budget=budget), Budget(budget)
+            mend = min(self.settings.mend, left)
+            settings, begin = replace(self.settings, budget=budget, mend=mend), Budget(budget)
+            searching = functools.partial(self.searching, budget, mend, **about)
             try:
                 with quiet():
-                    for entry in checked(rule, target=self.name, settings=settings, told=heard):
+                    for entry in checked(
+                        rule, target=self.name, settings=settings, told=heard, searching=searching
+                    ):
                         heard(entry, "entry")
             except ConfigurationError as error:
                 self.events.send("problem", text=str(error))
             self.events.send("spent", seconds=begin.seconds)
             self.spent += begin.seconds
+
+    @contextlib.contextmanager
+    def searching(self, budget: float, mend: float, **about: Any) -> Iterator[None]:
+        """Tell that an edit of a rule is searched, and then that its check goes on."""
+        self.events.send("phase", phase="mending", budget=mend, **about)
+        yield
+        self.events.send("phase", phase="checking", budget=budget, **about)
 
     def left(self) -> float:
         """Give what this child has left of the budget of the run."""
@@ -311,6 +325,8 @@ def main(before: set[str]) -> None:
     probes()
     with open(os.path.join(folder, "job.json"), encoding="utf-8") as file:
         job = Job.loads(file.read())
+    if job.options.settings.mend:
+        import pullback.mend.search  # noqa: F401
     child = Child(job, Events(os.path.join(folder, "events")), before)
     try:
         child.work()

@@ -1,6 +1,6 @@
 """What the child tells its parent: one JSON line an event, in a file, so that a crash loses none.
 
-rules     the rules of a script, in their order   phase    running · importing · checking, and what
+rules     the rules of a script, in their order   phase    running · importing · checking · mending, and what
 partial   what is known of a rule so far          entry    one rule checked
 problem   why exit code 2                         note     what a user should know
 done      the end was reached                     declared  tables of the configuration, heard or not
@@ -15,6 +15,7 @@ import contextlib
 import json
 import os
 from collections.abc import Iterator
+from dataclasses import asdict
 from typing import Any, BinaryIO
 
 from pullback.report.entry import Entry
@@ -59,8 +60,10 @@ class Events:
             line = line[_write(self.file, line) :]
 
     def entry(self, entry: Entry, kind: str = "entry", **data: Any) -> None:
-        """Write one checked rule."""
-        self.send(kind, entry=to_plain(entry), **data)
+        """Write one checked rule, with the edits that were found for it."""
+        mending = entry.report.mending
+        edits = [asdict(patch) for patch in mending.patches] if mending else []
+        self.send(kind, entry=to_plain(entry), edits=edits, **data)
 
 
 class Reader:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from pullback.checker.finding import Finding, Report
+from pullback.mend.patch import Mending, Patch, Span
 from pullback.report.entry import Entry, Run
 from pullback.report.plain import from_plain
 
@@ -26,6 +27,24 @@ class Purse:
     def left(self) -> float | None:
         """Give what is left."""
         return None if self.budget is None else max(self.budget - self.spent, 0.0)
+
+
+def _with_edits(data: dict[str, Any], edits: list[dict[str, Any]]) -> Entry:
+    """Read an entry, and the edits that came beside it."""
+    entry = from_plain(data)
+    if not edits:
+        return entry
+    patches = tuple(
+        Patch(
+            **{
+                **edit,
+                "spans": tuple(Span(**span) for span in edit["spans"]),
+                "points": tuple(edit["points"]),
+            }
+        )
+        for edit in edits
+    )
+    return replace(entry, report=replace(entry.report, mending=Mending(patches)))
 
 
 class Found:
@@ -55,7 +74,7 @@ class Found:
         location = tuple(raw.get("location", ()))
         self.at.setdefault(location, event.get("at", 0))
         if kind == "entry":
-            self.entries.setdefault(location, []).append(from_plain(event["entry"]))
+            self.entries.setdefault(location, []).append(_with_edits(event["entry"], raw["edits"]))
             self.partial.pop(location, None)
         elif kind == "partial":
             self.partial[location] = from_plain(event["entry"])
@@ -74,7 +93,9 @@ class Found:
             if event["text"] not in lists[kind]:  # a module that is imported again says the same again
                 lists[kind].append(event["text"])
 
-    def leave(self, last: dict[str, Any], target: str, seed: int, said: str, reason: str) -> None:
+    def leave(
+        self, last: dict[str, Any], target: str, seed: int, said: str, reason: str, *, probe: str = "run"
+    ) -> None:
         """Keep what was known of a rule that a child was left in, or died of."""
         location = last["location"]
         known = self.partial.pop(location, None)
@@ -85,7 +106,7 @@ class Found:
             )  # fmt: skip
             known = Entry(report, target, *location[:2])
         decided = any(f.verdict in ("right", "wrong") for f in known.report.findings)
-        finding = Finding("run", "note" if decided else "undecided", said, reason=reason)
+        finding = Finding(probe, "note" if decided else "undecided", said, reason=reason)
         report = replace(known.report, findings=(*known.report.findings, finding))
         self.entries.setdefault(location, []).append(replace(known, report=report))
 

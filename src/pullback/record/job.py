@@ -22,6 +22,7 @@ class Options:
     budget: float | None = None  # CPU seconds for all checks of the run
     jobs: int = 1
     configuration: str = ""  # the file that was found
+    repeated: bool = False  # the target was checked before: it prints nothing, and an interrupt is not for it
 
 
 @dataclass(frozen=True)

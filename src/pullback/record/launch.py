@@ -24,13 +24,15 @@ from pullback.record.found import Found, Purse
 from pullback.record.job import Job, Options
 from pullback.record.process import Process, Watch, signals
 from pullback.record.target import Target, TargetError, parse
+from pullback.report.block import MEND
 from pullback.report.entry import Run
 from pullback.report.printable import cleaned, printable
 
 PATIENCE = 20.0  # seconds past its limit after which a script that does not hear the stop is ended
-LATE = 1.5  # of its budget, after which a rule is left from outside: the child has not left it by itself
+# Of its budget, after which a rule is left from outside: the child has not left it by itself. A search that
+# has found an edit takes the time to prove it.
+LATE = {"checking": 1.5, "trying": 1.5, "mending": 3.0}
 PAUSE = 0.02  # seconds between two looks
-CHECKING = ("checking", "trying")
 Progress = Callable[[dict[str, Any]], None]
 Line = Iterator[None]  # children, one after another; each step is one look
 END = object()
@@ -62,6 +64,7 @@ def _over(heard: list[int], parts: list[Part]) -> bool:
 
     A script that is interrupted ends, and what it had used is checked.
     """
+    parts = [part for part in parts if not part.options.repeated]
     if heard == [signal.SIGINT] and any(part.running or part.interrupted for part in parts):
         for part in parts:
             part.interrupt()
@@ -163,7 +166,7 @@ class Part:
             file.write(job.dumps())
         reader = Reader(os.path.join(folder, "events"))
         last: dict[str, Any] = {"phase": "starting", "modules": [], "finished": False, "again": job.again}
-        process = Process(folder, silent=job.again, streams=self.streams)
+        process = Process(folder, silent=job.again or job.options.repeated, streams=self.streams)
         self.processes[process] = last
 
         def read() -> None:
@@ -182,9 +185,9 @@ class Part:
             late = time.monotonic() - watch.wall
             if last["phase"] == "running" and seconds is not None and late > seconds + PATIENCE:
                 why = f"did not stop after {seconds:g} s and was ended"
-            elif last["phase"] in CHECKING and watch.seconds() > LATE * last["budget"] + 1:
+            elif last["phase"] in LATE and watch.seconds() > LATE[last["phase"]] * last["budget"] + 1:
                 why = "late"
-            elif job.helps and self.finished and last["phase"] not in CHECKING:
+            elif job.helps and self.finished and last["phase"] not in LATE:
                 why = last["finished"] = "not needed any more"
             if why:
                 process.end()
@@ -214,9 +217,14 @@ class Part:
         what = str(last.get("what", text))
         shown = os.path.relpath(what) if os.path.isabs(what) else what
         problems = self.found.problems
-        if phase in CHECKING:
+        if phase in LATE:
             location, seed = last["location"], job.options.settings.seed
-            if ended == "late":
+            if phase == "mending":
+                late = f"did not end within its budget of {last['budget']:.3g} s, and was left"
+                said = f"no edit: the search {late if ended == 'late' else ended}"
+                self.found.leave(last, text, seed, said, "", probe=MEND)
+                self.purse.spent += last["budget"]
+            elif ended == "late":
                 said = f"it did not return within its budget of {last['budget']:.3g} s, and was left"
                 self.found.leave(last, text, seed, said, "budget")
                 self.purse.spent += last["budget"]

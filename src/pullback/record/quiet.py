@@ -1,4 +1,6 @@
-"""Keeping still what the frameworks log while rules are checked; what a rule itself writes is passed on.
+"""Keeping still what the frameworks log while rules are checked, and while modules are imported for it.
+
+What a rule or a module itself writes is passed on.
 
 The checker compiles, retraces and fails on purpose, hundreds of times. Their C++ writes to the standard error
 stream past Python, so the streams are turned into files for that while, and gone through afterwards.
@@ -15,8 +17,11 @@ import tempfile
 from collections.abc import Iterator
 
 # 2026-01-31 12:00:00.123456: I tensorflow/… · I0000 00:00:1769860800.123456 … · W0131 12:00:00.123456 …
+# and what goes with them: the head of a log that nobody has opened, the second line on the CPU's instructions
 LOGGED = re.compile(
     rb"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+: )?[IWEF](\d{4} [\d:.]+\s| (tensorflow|external)/)"
+    rb"|WARNING: All log messages before absl::InitializeLog\(\) is called are written to STDERR"
+    rb"|To enable the following instructions: [\w ,.-]*rebuild TensorFlow"
 )
 LOGGERS = ("tensorflow", "absl", "jax", "torch._dynamo", "torch.export", "torch._functorch", "torch.fx")
 # A script may replace these.

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
 from typing import Any, overload
 
 import numpy as np
@@ -22,6 +23,7 @@ from pullback.hosts.keras import is_layer
 from pullback.hosts.operation import Cotangents, Derived, Function, Pullback, Tensor, filled
 from pullback.outputs import LONE, TENSOR, Outputs
 from pullback.plan import plan
+from pullback.replace.stand_in import gradient_of, is_rule, not_standing
 from pullback.replace.with_gradient import pulled, with_gradient
 from pullback.rule import Intent, Rule, name_of, source_of
 from pullback.typed import M, OverriddenFunction, Overriding, P, Y
@@ -49,7 +51,7 @@ def override(target: Any, gradients: Mapping[Any, Function] | None = None) -> An
         gradients: By kind, which is a function of the framework (`tf.nn.relu`, `jax.nn.relu`, `torch.relu`),
             the class of a layer or module, or a name (`"Dense"`, `"Relu"`): a function that gives one
             cotangent per tensor the operation takes. It is handed what it names, as in `with_gradient`:
-            `dy`, the inputs, `output`.
+            `dy`, the inputs, `output`. A rule, such as `pb.ops.softmax`, gives its own gradient.
 
     Example:
         >>> import pullback as pb, tensorflow as tf
@@ -87,6 +89,7 @@ def override(target: Any, gradients: Mapping[Any, Function] | None = None) -> An
     if is_layer(target):
         from pullback.hosts.keras.model import overridden
 
+        import_module("pullback.keras")  # Keras must know our rules: it has functions of the same names
         return overridden(target, given, host)
     return host.override(None if gradients is None else target, given)
 
@@ -104,15 +107,22 @@ def _placed(
     names: Sequence[str],
     inputs: Sequence[Tensor],
     gradient: Function,
+    options: Mapping[str, Any] | None = None,
 ) -> Occurrence:
-    """Make the operation of one place."""
+    """Make the operation of one place; `options` are those of the call, where the host tells of them."""
     for listen in listeners:
         listen(host, chosen, kind, names, inputs, gradient)
+    if is_rule(gradient):
+        gradient = gradient_of(gradient, kind, len(inputs), options)
     return Occurrence(host, kind, names, inputs, gradient)
 
 
 def _overridden(function: Function, gradient: Function) -> Function:
     """Give a function that runs a layer or module another gradient."""
+    if is_rule(gradient):
+        raise not_standing(
+            name_of(function), gradient, "a layer or module", "it may have weights and options"
+        )
     return with_gradient(function, gradient, differs=f"overridden by {name_of(gradient)}")
 
 

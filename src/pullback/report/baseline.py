@@ -7,11 +7,10 @@ added above it, and no number that a seed changes. The file is written whole or 
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from dataclasses import replace
 from typing import NamedTuple
 
+from pullback import whole
 from pullback.checker.finding import Finding
 from pullback.report.entry import Entry, Run
 
@@ -86,16 +85,9 @@ def write(path: str, run: Run, *, strict: bool = False) -> int:
     """Write what was found as known, and give the number of entries."""
     found = sorted({k for entry in run.entries for k in known_as(entry, strict=strict)})
     text = json.dumps({"baseline": SCHEMA, "known": [k._asdict() for k in found]}, indent=2) + "\n"
-    folder = os.path.dirname(os.path.abspath(path))
-    temporary = ""
     try:
-        with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=folder, delete=False) as file:
-            temporary = file.name
-            file.write(text)
-        os.replace(temporary, path)
+        whole.replace(path, text.encode())
     except OSError as error:
-        if temporary and os.path.exists(temporary):
-            os.remove(temporary)
         raise BaselineError(f"the baseline {path} cannot be written: {error.strerror}") from None
     return len(found)
 

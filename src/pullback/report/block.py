@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 LEFT = ("budget", "died")  # why a rule was left before all was asked
 HEADINGS = ("rule", "verdict", "claim", "resolution", "oracle", "can do", "where")
 ON_PURPOSE = "different on purpose"
+MEND = "mend"  # the probe of a finding that tells of an edit
 
 
 def written(report: Report) -> str:
@@ -31,10 +32,14 @@ def verdict(report: Report) -> str:
         return "surrogate? declare it"
     if report.verdict == "wrong" and report.causes:
         return f"wrong: {', '.join(report.causes)}"
+    named = [f.sentence for f in mendings(report) if f.patch]
+    if report.verdict == "wrong" and named:  # where no cause is measured, the edit names the bug
+        return f"wrong: {named[0]}"
     if report.verdict == "undecided":
         return f"undecided: {reason(report)}"
     word = "as declared" if report.verdict == "right" and declared(report) else report.verdict
-    return f"{word}, not finished" if unfinished(report) else word
+    said = ", mended" if report.verdict == "right" and mendings(report) else ""
+    return f"{word}{said}, not finished" if unfinished(report) else f"{word}{said}"
 
 
 def declared(report: Report) -> bool:
@@ -50,6 +55,11 @@ def looks_meant(report: Report) -> bool:
 def unfinished(report: Report) -> list[Finding]:
     """List the findings that say why not everything was asked."""
     return [f for f in report.findings if f.verdict == "note" and f.reason in LEFT]
+
+
+def mendings(report: Report) -> list[Finding]:
+    """List the findings that tell of an edit that was searched."""
+    return [f for f in report.findings if f.probe == MEND]
 
 
 def cells(report: Report, where: str = "") -> tuple[str, ...]:
@@ -93,6 +103,8 @@ def block(report: Report, *, where: str = "", signature: str = "") -> str:
     shown = report.failures or [f for f in report.findings if f.verdict == "undecided"]
     for finding in [*shown, *unfinished(report)]:
         lines += ["", *_finding(finding, report)]
+    for finding in mendings(report):
+        lines += ["", *_mending(finding)]
     return "\n".join(lines)
 
 
@@ -108,6 +120,15 @@ def _finding(finding: Finding, report: Report) -> list[str]:
     if finding.reproducer:
         code = printable(finding.reproducer, lines=True)
         lines += ["  to see it:", "", textwrap.indent(code, "    ")]
+    return lines
+
+
+def _mending(finding: Finding) -> list[str]:
+    lines = [f"  {MEND}: {_long(finding.sentence)}"]
+    if finding.where:
+        lines.append(textwrap.indent(printable(finding.where, lines=True), "  "))
+    if finding.patch:  # from the first column on, so that what is copied applies
+        lines += ["", printable(finding.patch, lines=True).removesuffix("\n")]
     return lines
 
 

@@ -6,18 +6,22 @@ move and retitle a terminal, halves of a character. They are shown as Python wou
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 # Fields of a report that may have several lines; a name or a path has one.
-LONG = ("sentence", "edit", "where", "reproducer", "smallest", "patch", "code", "docstring")
+LONG = ("sentence", "edit", "where", "reproducer", "smallest", "code", "docstring")
+EXACT = ("patch",)  # whoever shows it escapes it: as data it must apply
+BREAK = re.compile("(\r\n|[\n\t])")
 
 
 def printable(text: str, *, lines: bool = False) -> str:
     """Escape what is not printed; `lines` keeps line breaks. Escaped twice is escaped once."""
     if text.isprintable():
         return text
-    kept = "\n\t" if lines else ""
-    return "".join(c if c.isprintable() or c in kept else _escaped(c) for c in text)
+    if lines:
+        return "".join(part if BREAK.fullmatch(part) else printable(part) for part in BREAK.split(text))
+    return "".join(c if c.isprintable() else _escaped(c) for c in text)
 
 
 def _escaped(c: str) -> str:
@@ -26,6 +30,8 @@ def _escaped(c: str) -> str:
 
 def cleaned(data: Any, key: str = "") -> Any:
     """Give plain data with every text in it printable."""
+    if isinstance(data, str) and key in EXACT:
+        return data.encode("utf-8", "backslashreplace").decode("utf-8")  # half a character is in no file
     if isinstance(data, str):
         return printable(data, lines=key in LONG)
     if isinstance(data, dict):

@@ -6,20 +6,22 @@ import sys
 from typing import TextIO
 
 from pullback.report.block import HEADINGS, table
-from pullback.report.entry import Run, worst
-from pullback.report.text import blocks, row, summary
+from pullback.report.entry import Entry, Run, worst
+from pullback.report.text import blocks as said
+from pullback.report.text import row, summary
 
 WIDE = 120  # columns that the whole table needs
 COLOURS = {"right": "green", "wrong": "bold red", "undecided": "yellow"}
 
 
-def show(run: Run, stream: TextIO | None = None) -> None:
-    """Print a run: with colour and borders on a terminal, plain otherwise."""
+def show(run: Run, stream: TextIO | None = None, *, blocks: bool = True) -> None:
+    """Print a run: with colour and borders on a terminal, plain otherwise; `blocks` says what is wrong."""
     stream = stream or sys.stdout
+    told = said(run) if blocks else []
     if stream.isatty():
-        _rich(run, stream)
+        _rich(run, told, stream)
     else:
-        say(plain(run), stream)
+        say(_plain(run, told), stream)
 
 
 def say(text: str, stream: TextIO) -> None:
@@ -31,13 +33,17 @@ def say(text: str, stream: TextIO) -> None:
 
 def plain(run: Run) -> str:
     """Write a run as plain text: what is wrong, then the table, which is what a reader sees first."""
-    parts = [text for _, text in blocks(run)]
+    return _plain(run, said(run))
+
+
+def _plain(run: Run, told: list[tuple[Entry, str]]) -> str:
+    parts = [text for _, text in told]
     if run.entries:
         parts += [table([row(group) for group in run.rules()]), summary(run)]
     return "\n\n".join(parts)
 
 
-def _rich(run: Run, stream: TextIO) -> None:
+def _rich(run: Run, told: list[tuple[Entry, str]], stream: TextIO) -> None:
     from rich import box
     from rich.console import Console
     from rich.rule import Rule
@@ -45,7 +51,7 @@ def _rich(run: Run, stream: TextIO) -> None:
     from rich.text import Text
 
     console = Console(file=stream)
-    for entry, text in blocks(run):
+    for entry, text in told:
         console.print(Rule(style=COLOURS[entry.report.verdict]))
         # No border and no line break of ours: what is there to paste must paste.
         console.print(Text(text), soft_wrap=True)

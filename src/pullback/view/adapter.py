@@ -32,6 +32,7 @@ from pullback.view.rules import How
 from pullback.view.subject import Arrays, Cotangents, Forward, Pullback, Subject
 from pullback.view.text import text_of
 
+_NOTHING = "no argument is a tensor or an array"
 _COMPLEX = {"float64": "complex128", "float32": "complex64"}  # of entries of a precision
 
 
@@ -74,9 +75,7 @@ class Adapter(Framework):
             self.tensors = [self.cast(self.tensor(leaf, name)) for leaf, name in named]
             self.parameters = {name: self.cast(value) for name, value in self.weights().items()}
             if not self.tensors and not self.parameters:
-                raise NoTensorError(
-                    f"{self.name}: no argument is a tensor or an array; there is nothing to differentiate"
-                )
+                raise NoTensorError(f"{self.name}: {_NOTHING}; there is nothing to differentiate")
             self.inputs: Arrays = tuple(map(self.array, (*self.tensors, *self.parameters.values())))
         wanted = [*map(all, zip(self.arguments.wanted, self.requested(self.arguments.inputs)))]
         wanted += [True] * len(self.parameters)
@@ -287,6 +286,7 @@ class Adapter(Framework):
         body, met = self.bodies = rules.bodies(self) if self.original is None else self.original.bodies
         intent = rules.claim(self.rule, met, self.said)
         like = intent.function if intent.kind == "like" else None
+        chosen = intent.chosen if self.rule is not None else None
         target: How | None = None if like is None else (lambda _: like)
         oracle = target or body
         rule = self.rule
@@ -298,6 +298,7 @@ class Adapter(Framework):
             forward=self.forward(),
             pullback=self.pullback(),
             target=self.forward(target) if target else None,
+            chosen=self.forward(lambda _: chosen) if chosen else None,
             body_forward=self.forward(body) if body else None,
             body_pullback=self.pullback(oracle) if oracle else None,
             direct_pullback=rules.by_hand(self),

@@ -66,6 +66,8 @@ class Subject:
     pullback: Pullback
     # The function that the pullback claims to differentiate, when it is not `forward` (intent `like`).
     target: Forward | None = None
+    # The slopes that are declared where the derivative is a choice, NaN elsewhere.
+    chosen: Forward | None = None
     body_forward: Forward | None = None
     body_pullback: Pullback | None = None
     direct_pullback: Pullback | None = None

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pullback.checker.budget import Spent
-from pullback.checker.check import check_subject
+from pullback.checker.inquiry import check_subject
 from pullback.checker.picture import MOST
 from pullback.checker.settings import Settings
 from pullback.rule import Intent

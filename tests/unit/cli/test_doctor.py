@@ -6,7 +6,9 @@ import shutil
 import pytest
 
 from pullback.doctor import Diagnosis, Found
+from pullback.doctor.known import KNOWN
 from pullback.doctor.show import plain
+from pullback.hosts import SUPPORTED
 
 OLD = "__version__ = '0.3.0'\n"
 BROKEN = "raise ImportError('libtorch.so: cannot open shared object file\\nand more lines')\n"
@@ -42,7 +44,7 @@ def test_old_broken_and_crashing_frameworks_are_told_apart(project, stubs):
             "broken: ImportError: libtorch.so: cannot open shared object file",
         ],
     ]
-    assert lines[-1] == "no host works: install one of tensorflow, jax, torch"
+    assert lines[-1].startswith("no host works: install one of them, for example pip install ")
     assert b"Traceback" not in done.stderr
 
 
@@ -60,6 +62,8 @@ def test_a_missing_framework_and_a_working_one(project, stubs):
     assert found["torch"]["status"] == "broken"
     assert found["torch"]["reason"].endswith("__init__.py has no __version__")
     assert found["jax"]["status"] == "works"
+    assert found["jax"]["known"]  # the tests are run right now
+    assert not found["tensorflow"]["known"]
     capabilities = found["jax"]["capabilities"]
     for name in ("reverse", "forward", "second order", "third order", "export", "override"):
         assert capabilities[name] == "yes", name
@@ -70,21 +74,22 @@ def test_a_missing_framework_and_a_working_one(project, stubs):
 def test_the_whole_picture_as_text():
     capabilities = {"reverse": "yes", "compiled": "jit"}
     diagnosis = Diagnosis(
-        {"pullback": "1.0", "Python": "3.11.7"},
+        {"pullback": "1.0", "Python": "3.11.7", "NumPy": "2.4.6"},
         (
             Found("tensorflow", "works", "2.16", "2.21.0", capabilities={**capabilities, "export": "no"}),
-            Found("jax", "works", "0.9", "0.10.2", capabilities=capabilities),
+            Found("jax", "works", "0.9", "0.12.0", capabilities=capabilities),
             Found("torch", "missing", "2.6", reason="not installed"),
         ),
     )
     assert plain(diagnosis).splitlines() == [
         "pullback  1.0",
         "Python    3.11.7",
+        "NumPy     2.4.6",
         "",
         "framework   version  needed  host",
         "----------  -------  ------  --------------------------------------------",
         "tensorflow  2.21.0   2.16    works",
-        "jax         0.10.2   0.9     works",
+        "jax         0.12.0   0.9     works",
         "torch       -        2.6     not installed: pip install 'pullback[torch]'",
         "",
         "capability  tensorflow  jax",
@@ -94,6 +99,11 @@ def test_the_whole_picture_as_text():
         "export      no          -",
         "",
         "2 of 3 hosts work: tensorflow, jax",
+        "tensorflow 2.21, Python 3.11, NumPy 2: the tests were run with it",
+        "jax 0.12, Python 3.11, NumPy 2: the tests were not run with it, but with "
+        + "; ".join(
+            f"{k.version}, Python {k.python}, NumPy {k.numpy}" for k in KNOWN if k.framework == "jax"
+        ),
     ]
     assert diagnosis.exit_code == 0
 
@@ -110,8 +120,18 @@ def test_on_a_terminal_it_says_the_same_words():
     stream = Terminal()
     found = Found("jax", "works", "0.9", "0.10.2", capabilities={"override": "wrong", "export": "yes"})
     show(
-        Diagnosis({"pullback": "1.0"}, (found, Found("torch", "old", "2.6", "1.0", reason="1.0 found"))),
+        Diagnosis(
+            {"pullback": "1.0", "Python": "3.11.7", "NumPy": "2.4.6"},
+            (found, Found("torch", "old", "2.6", "1.0", reason="1.0 found")),
+        ),
         stream,
     )
     for word in ("pullback", "works", "too old: 1.0 found", "override", "wrong", "1 of 2 hosts work: jax"):
         assert word in stream.getvalue()
+
+
+def test_what_is_known_is_supported_and_told_once():
+    assert len(set(KNOWN)) == len(KNOWN)
+    for known in KNOWN:
+        needed = SUPPORTED[known.framework].needed
+        assert [int(part) for part in known.version.split(".")] >= [int(part) for part in needed.split(".")]

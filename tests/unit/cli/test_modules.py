@@ -109,3 +109,16 @@ def test_a_function_of_a_file_and_a_package_are_targets(project, monkeypatch):
     code, out, said = project.check("other/package/shapes.py:doubled", "package.shapes")
     assert (code, said) == (0, [])
     assert "1 rule: 1 right" in out
+
+
+def test_what_a_framework_logs_at_its_import_is_kept_still_and_the_rest_is_not(project):
+    logs = (
+        "WARNING: All log messages before absl::InitializeLog() is called are written to STDERR\n"
+        "I0000 00:00:1794815617.560536     791 port.cc:153] custom operations are on.\n"
+        "To enable the following instructions: AVX2 FMA, in other operations, rebuild TensorFlow.\n"
+    )
+    project.write("noisy/__init__.py", f"import os\nos.write(2, {logs!r}.encode() + b'mine\\n')\n")
+    for target in ("noisy", "noisy/", "noisy:none"):
+        said = project.run("check", target).stderr.decode().splitlines()
+        assert "mine" in said, target
+        assert [line for line in said if line != "mine" and not line.startswith("pullback: ")] == []

@@ -268,11 +268,11 @@ def test_a_module_s_rules_are_told_apart_and_one_that_only_a_table_holds_is_foun
     project.write(
         "lib/made.py",
         """
-        import tensorflow as tf
+        import jax
         import pullback as pb
 
         def scaled(a):
-            @tf.custom_gradient
+            @jax.custom_gradient
             def scale(x):
                 return 2.0 * x, lambda dy: a * dy
             return scale

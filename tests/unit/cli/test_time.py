@@ -3,25 +3,18 @@
 import json
 
 RULES = """
-import itertools, torch
+import itertools, jax, jax.numpy as jnp
 
-def rule(name, factor, trap=lambda x: None):
-    class Power(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            trap(x)
-            ctx.save_for_backward(x)
-            return x**3
+def rule(name, factor, trap=lambda x, name: None):
+    def power(x):
+        trap(x, name)
+        return x**3, lambda dy: factor * x**2 * dy
 
-        @staticmethod
-        def backward(ctx, dy):
-            return factor * ctx.saved_tensors[0] ** 2 * dy
+    power.__name__ = power.__qualname__ = name
+    return jax.custom_gradient(power)
 
-    Power.__name__ = Power.__qualname__ = name
-    return Power
-
-def endless(x):
-    if (x < 0).any():
+def endless(x, name):
+    if x.shape != (2,):  # the checker's: the program has no other
         sum(itertools.repeat(0))  # not a line of Python: no signal is heard here
 """
 
@@ -30,7 +23,7 @@ def test_a_body_that_never_returns_keeps_what_was_proven_and_the_rest_goes_on(pr
     project.write(
         "endless.py",
         RULES + "Endless, Wrong = rule('Endless', 3, endless), rule('Wrong', -3)\n"
-        "Endless.apply(torch.ones(2)), Wrong.apply(torch.ones(2))\n",
+        "Endless(jnp.ones(2)), Wrong(jnp.ones(2))\n",
     )
     code, out, said = project.check("endless.py", "--budget", "5", "--order", "1", "--json", "endless.json")
     rules = json.loads((project.folder / "endless.json").read_text(encoding="utf-8"))["rules"]
@@ -50,7 +43,7 @@ print("imported", __name__)
 if __name__ == "__main__":
     D = rule("D", -3)  # no other process can build it
     for one in (A, B, C, D):
-        one.apply(torch.ones(2))
+        one(jnp.ones(2))
 """,
     )
     project.write("none.py", "print('nothing')")

@@ -329,7 +329,7 @@ def test_an_attribute_that_the_body_sets_anew_is_looked_at_too():
         "why: something that the body reads was changed after the first run, "
         "and the derivative would be that of another function",
         "fix: pass what changes as an argument, or differentiate before it is changed",
-        "read: docs/errors.md#second-order",
+        "read: pullback explain SecondOrderError",
     ]
 
 
@@ -514,6 +514,6 @@ def test_a_body_that_changes_what_cannot_be_put_back_is_not_run_again(what):
     assert said[1:] == [
         "expected: a body that can be run twice as if it were run once",
         "fix: do that outside of the rule",
-        "read: docs/errors.md#second-order",
+        "read: pullback explain SecondOrderError",
     ]
     assert count() == 1

@@ -1,6 +1,8 @@
-"""The gradient is not linear in the upstream gradient: squared, clipped, its sign taken."""
+"""The gradient is not linear in the upstream gradient: squared, clipped, divided by, its sign taken."""
 
 from __future__ import annotations
+
+import numpy as np
 
 from pullback.checker.cause import Match
 from pullback.checker.evidence import Evidence
@@ -16,6 +18,9 @@ def search(evidence: Evidence) -> Match | None:
     a, b = evidence.vs[:2]
     ga, gb = evidence.claimed[:2]
     mixed = evidence.problem.gradient(2 * a - 3 * b)
+    if np.isfinite([ga, gb, mixed]).all() and not np.isfinite(evidence.problem.gradient(0 * a)).all():
+        said = "the gradient is not finite for `dy` = 0: something is divided by `dy`"
+        return Match(SLUG, said, "use `dy` once and linearly, as a factor of every term")
     if evidence.close(mixed, 2 * ga - 3 * gb, 100):
         broken = broken_at(evidence.subject, evidence.problem, evidence.settings)
         if broken is None or broken.at_zero:

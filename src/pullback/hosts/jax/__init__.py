@@ -17,9 +17,9 @@ import numpy as np
 
 from pullback.dtypes import Kind, kind
 from pullback.hosts import refusals
-from pullback.hosts.base import Host, Opener
+from pullback.hosts.base import Host, Linear, Opener
 from pullback.hosts.foreign import Foreign
-from pullback.hosts.jax import arrays, callback
+from pullback.hosts.jax import arrays, callback, control
 from pullback.hosts.jax.apply import apply
 from pullback.hosts.jax.run import run
 from pullback.hosts.keras import is_weight
@@ -116,8 +116,22 @@ class JaxHost(Host):
     def vjp(
         self, function: Callable[..., Any], inputs: Sequence[Any], cotangents: Sequence[Any]
     ) -> list[Any]:
+        return self.pullback(function, inputs)(cotangents)
+
+    def pullback(self, function: Callable[..., Any], inputs: Sequence[Any]) -> Linear:
         _, pull = jax.vjp(lambda *xs: list(function(*xs)), *inputs)
-        return [self.conjugate(c) for c in pull([self.conjugate(c) for c in cotangents])]
+        return lambda cotangents: [self.conjugate(c) for c in pull([self.conjugate(c) for c in cotangents])]
+
+    def pushforward(self, function: Callable[..., Any], inputs: Sequence[Any]) -> Linear:
+        _, push = jax.linearize(lambda *xs: list(function(*xs)), *inputs)
+        return lambda tangents: list(push(*tangents))
+
+    loop = staticmethod(control.loop)
+    repeat = staticmethod(control.repeat)
+    require = staticmethod(control.require)
+
+    def readable(self, tensor: Any) -> bool:
+        return not isinstance(tensor, jax.core.Tracer)
 
     def idle(self, tensors: Sequence[Any]) -> bool:
         return self.bypassed is None and not any(isinstance(t, jax.core.Tracer) for t in tensors)

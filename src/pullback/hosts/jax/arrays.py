@@ -17,13 +17,16 @@ abs = jnp.abs
 argmax = jnp.argmax
 arctan = jnp.arctan
 clip = jnp.clip
+erf = jax.scipy.special.erf
 floor = jnp.floor
 identity = jnp.array
 isfinite = jnp.isfinite
 maximum = jnp.maximum
 round = jnp.round
+sigmoid = jax.nn.sigmoid
 sign = jnp.sign
 softmax = jax.nn.softmax
+softplus = jax.nn.softplus
 sqrt = jnp.sqrt
 stop = jax.lax.stop_gradient
 tanh = jnp.tanh
@@ -52,6 +55,11 @@ def square_sum(x: Any, keep: int | None) -> Any:
 def one_hot(index: Any, like: Any, axis: int) -> Any:
     """Put a one in the place of each index along an axis of an array shaped like another."""
     return jax.nn.one_hot(index, like.shape[axis], axis=axis, dtype=like.dtype)
+
+
+def shaped(x: Any, like: Any) -> Any:
+    """Give an array the shape of another with as many elements."""
+    return x.reshape(like.shape)
 
 
 def trail(x: Any, like: Any) -> Any:

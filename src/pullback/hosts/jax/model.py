@@ -1,7 +1,7 @@
-"""Keras models and layers inside an override, on JAX.
+"""Keras models and layers inside an override or a checkpoint, on JAX.
 
-An override traces a function and runs it again, so the function must be pure. What a layer leaves behind, its
-updates, losses and masks, becomes part of what it returns, and is left where it belongs afterwards.
+Both trace a function and run it again, so the function must be pure. What a layer leaves behind, its updates,
+losses and masks, becomes part of what it returns, and is left where it belongs afterwards.
 """
 
 from __future__ import annotations
@@ -21,13 +21,16 @@ from pullback.hosts.overrides import Gradients, class_of, kind_of
 from pullback.patched import patched
 
 try:
-    from keras.src.backend import AutocastScope, get_keras_mask, set_keras_mask
+    from keras.src.backend import AutocastScope, get_keras_mask, get_stateless_scope, set_keras_mask
 except ImportError:
     # Then a layer of another dtype than its model rounds its weights twice, and a mask is lost.
     AutocastScope = contextlib.nullcontext
 
     def get_keras_mask(output: Any) -> Any:
         """Know no mask."""
+
+    def get_stateless_scope() -> Any:
+        """Know no scope."""
 
 
 class _Left:
@@ -127,3 +130,29 @@ def word(kind: Any) -> Any:
 def _is_layer(kind: Any) -> bool:
     # "Dense" is a layer, "tanh" an operation, "MyBlock" somebody's layer
     return names_layer(kind) or (isinstance(kind, str) and kind[:1].isupper())
+
+
+class Changes(keras.StatelessScope):
+    """Note what layers change in a block, instead of changing it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.variables: list[Any] = []
+        self._around = get_stateless_scope()
+
+    @property
+    def values(self) -> list[Any]:
+        """The new values of the variables."""
+        return [self.get_current_value(variable) for variable in self.variables]
+
+    def add_update(self, update: Any) -> None:
+        variable, value = update
+        if not any(variable is known for known in self.variables):
+            self.variables.append(variable)
+        super().add_update((variable, value))
+
+    def get_current_value(self, variable: Any) -> Any:
+        value = super().get_current_value(variable)
+        if value is None and self._around is not None:
+            return self._around.get_current_value(variable)
+        return value

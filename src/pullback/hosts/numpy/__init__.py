@@ -76,6 +76,9 @@ class NumPyHost(Host):
 
     # ── what nobody asks of arrays ───────────────────────────────────────────────────────────────────────
 
+    def readable(self, tensor: Any) -> bool:
+        return True
+
     def idle(self, tensors: Sequence[Any]) -> bool:
         return True
 

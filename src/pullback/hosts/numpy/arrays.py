@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,17 @@ where = np.where
 zeros_like = np.zeros_like
 
 
+def erf(x: Any) -> Any:
+    """Give the error function."""
+    return np.vectorize(math.erf, otypes=[float])(x).astype(x.dtype)
+
+
+def sigmoid(x: Any) -> Any:
+    """Give 1 / (1 + e⁻ˣ), without an overflow."""
+    e = np.exp(-np.abs(x))
+    return np.where(x >= 0, 1 / (1 + e), e / (1 + e))
+
+
 def stop(x: Any) -> Any:
     """Give a value as it is: nobody differentiates it."""
     return x
@@ -33,6 +45,11 @@ def softmax(x: Any, axis: int = -1) -> Any:
     """Give numbers that are positive and sum to one along an axis."""
     e = np.exp(x - np.max(x, axis, keepdims=True))
     return e / np.sum(e, axis, keepdims=True)
+
+
+def softplus(x: Any) -> Any:
+    """Give log(1 + eˣ)."""
+    return np.logaddexp(x, np.zeros_like(x))
 
 
 def cast(value: Any, like: Any) -> Any:
@@ -59,6 +76,11 @@ def one_hot(index: Any, like: Any, axis: int) -> Any:
         [-1 if i == axis % like.ndim else 1 for i in range(like.ndim)]
     )
     return (places == np.expand_dims(index, axis)).astype(like.dtype)
+
+
+def shaped(x: Any, like: Any) -> Any:
+    """Give an array the shape of another with as many elements."""
+    return x.reshape(like.shape)
 
 
 def trail(x: Any, like: Any) -> Any:

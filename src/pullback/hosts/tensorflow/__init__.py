@@ -6,6 +6,7 @@ needs no private function of TensorFlow; this file speaks of single tensors.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import re
@@ -17,13 +18,13 @@ import tensorflow as tf
 from pullback.dtypes import COMPUTING, kind
 from pullback.errors import UnsupportedInputError
 from pullback.hosts import refusals
-from pullback.hosts.base import Host
+from pullback.hosts.base import Host, Linear
 from pullback.hosts.foreign import Foreign
 from pullback.hosts.keras import is_weight
 from pullback.hosts.operation import Operation
 from pullback.hosts.overrides import Gradients
 from pullback.hosts.specs import Spec, summed_axes
-from pullback.hosts.tensorflow import arrays, autograph, callback, public, recording
+from pullback.hosts.tensorflow import arrays, autograph, callback, control, public, recording
 
 if recording.AVAILABLE:
     from pullback.hosts.tensorflow import eager, graph
@@ -199,6 +200,12 @@ class TensorFlowHost(Host):
     def callback(self, foreign: Foreign, tensors: Sequence[Any], outputs: Sequence[Spec]) -> list[Any]:
         return callback.callback(foreign, tensors, outputs, recorded=self.recorded)
 
+    def readable(self, tensor: Any) -> bool:
+        return hasattr(tensor, "numpy") and tf.executing_eagerly()
+
+    def recording(self, tensors: Sequence[Any]) -> bool:
+        return self.recorded and self.bypassed is None and tf.executing_eagerly() and recording.could_record()
+
     def idle(self, tensors: Sequence[Any]) -> bool:
         return (
             self.recorded
@@ -210,13 +217,26 @@ class TensorFlowHost(Host):
     def vjp(
         self, function: Callable[..., Any], inputs: Sequence[Any], cotangents: Sequence[Any]
     ) -> list[Any]:
+        return self.pullback(function, inputs)(cotangents)
+
+    def pullback(self, function: Callable[..., Any], inputs: Sequence[Any]) -> Linear:
         inputs = list(inputs)
-        with tf.GradientTape() as tape:
+        # A tape inside an accumulator's own computation records nothing unless its state is set aside.
+        aside = recording.set_accumulators_aside if self.recorded else contextlib.nullcontext
+        with aside(), tf.GradientTape(persistent=True) as tape:
             tape.watch(inputs)
             outputs = function(*inputs)
-        return tape.gradient(
-            outputs, inputs, output_gradients=cotangents, unconnected_gradients=tf.UnconnectedGradients.ZERO
-        )
+
+        def pull(cotangents: Sequence[Any]) -> list[Any]:
+            zero = tf.UnconnectedGradients.ZERO
+            with aside():
+                return tape.gradient(outputs, inputs, list(cotangents), unconnected_gradients=zero)
+
+        return pull
+
+    loop = staticmethod(control.loop)
+    repeat = staticmethod(control.repeat)
+    require = staticmethod(control.require)
 
 
 HOST = TensorFlowHost()

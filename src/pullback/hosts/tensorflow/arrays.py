@@ -14,13 +14,16 @@ abs = tf.abs
 argmax = tf.argmax
 arctan = tf.atan
 clip = tf.clip_by_value
+erf = tf.math.erf
 floor = tf.floor
 identity = tf.identity
 isfinite = tf.math.is_finite
 maximum = tf.maximum
 round = tf.round
+sigmoid = tf.sigmoid
 sign = tf.sign
 softmax = tf.nn.softmax
+softplus = tf.math.softplus
 sqrt = tf.sqrt
 stop = tf.stop_gradient
 tanh = tf.tanh
@@ -56,7 +59,15 @@ def _others(rank: int, keep: int) -> list[int]:
 def one_hot(index: Any, like: Any, axis: int) -> Any:
     """Put a one in the place of each index along an axis of a tensor shaped like another."""
     depth = like.shape[axis] if like.shape.rank is not None else None
+    axis = axis if like.shape.rank is None else axis % like.shape.rank  # tf.one_hot counts back by one only
     return tf.one_hot(index, tf.shape(like)[axis] if depth is None else depth, axis=axis, dtype=like.dtype)
+
+
+def shaped(x: Any, like: Any) -> Any:
+    """Give a tensor the shape of another with as many elements."""
+    found = tf.reshape(x, tf.shape(like))
+    found.set_shape(like.shape)
+    return found
 
 
 def trail(x: Any, like: Any) -> Any:

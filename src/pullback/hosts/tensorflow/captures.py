@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import tensorflow as tf
 
@@ -64,10 +64,12 @@ class Ear:
         return found
 
 
+EarT = TypeVar("EarT", bound=Ear)
+
+
 @contextlib.contextmanager
-def listening(given: Sequence[Any]) -> Iterator[Ear]:
+def listening(ear: EarT) -> Iterator[EarT]:
     """Listen to every operation that is traced."""
-    ear = Ear(given)
     recording.add_op_callback(ear)
     try:
         yield ear
@@ -136,6 +138,12 @@ def _carries(tensor: Any) -> bool:
 
 def _is_trainable(handle: Any, graph: Any) -> bool:
     return any(variable.handle is handle and bool(variable.trainable) for variable in graph.variables)
+
+
+def original(tensor: Any) -> Any:
+    """Give what the code of a function names, where a tensor of its graph stands for that."""
+    outer = _external(tensor) if tensor.op.type == "Placeholder" else None
+    return tensor if outer is None else outer
 
 
 def _external(placeholder: Any) -> Any:

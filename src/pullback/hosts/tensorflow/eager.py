@@ -36,21 +36,14 @@ def apply(operation: Operation, tensors: list[Any]) -> list[Any]:
         result, variables, mark = _unrecorded(rule.body, tensors, rule.where)
         ran = operation.ran(tensors, result)  # type: ignore[attr-defined]
         return _recorded(operation, tensors, ran, variables, operation.memo[_EFFECTS], mark)
-    effects, tapes = Effects(tensors), recording.OwnTapes()
-    own = tapes.start()
-    recording.start_listening(effects)
-    try:
-        ran, variables, mark = _unrecorded(operation.forward, [tensors], operation.where)
-    finally:
-        recording.stop_listening(effects)
-        tapes.stop()
+    effects = Effects(tensors)
+    ran, variables, mark = listened(operation.forward, [tensors], operation.where, effects)
     captures.refuse_named(operation, tensors)
     effects.look_at([output for output in ran[0] if output._id <= mark])  # returned as they are
     if effects.captured and not isinstance(operation, Derived):  # a part of one that was listened to
         raise captures.captured(operation, effects.captured[0])
-    if own:  # the tapes outside have recorded what the body's own did: copies are free of that
+    if effects.records:  # the tapes outside have recorded what the body's own did: copies are free of that
         mark = recording.next_tensor_id()
-        effects.records = True
     if closed:
         operation.memo[_EFFECTS] = effects
     return _recorded(operation, tensors, ran, variables, effects, mark)
@@ -83,6 +76,19 @@ def shortcut(operation: Any) -> Callable[[tuple[Any, ...]], Any]:
         return values[0] if outputs.tree is None else outputs.filled(values)
 
     return run_shortly
+
+
+def listened(function: Any, args: Sequence[Any], where: str, effects: Effects) -> tuple[Any, list[Any], int]:
+    """Call a function while no tape but its own records, and hear its effects."""
+    tapes = recording.OwnTapes()
+    own = tapes.start()
+    recording.start_listening(effects)
+    try:
+        return _unrecorded(function, args, where)
+    finally:
+        recording.stop_listening(effects)
+        tapes.stop()
+        effects.records = bool(own)
 
 
 def _unrecorded(function: Any, args: Sequence[Any], where: str) -> tuple[Any, list[Any], int]:

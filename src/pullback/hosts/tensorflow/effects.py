@@ -19,7 +19,7 @@ from pullback.hosts.operation import Operation
 from pullback.hosts.tensorflow import recording
 
 _EAGER = tf.__internal__.EagerTensor
-_DRAWS, _CHANGES, _MAKES = 1, 2, 4
+DRAWS, CHANGES, _MAKES = 1, 2, 4
 _OTHER_DRAWS = ("Multinomial", "NonDeterministicInts", "ParameterizedTruncatedNormal", "TruncatedNormal")
 _READS = (
     "DestroyResourceOp",
@@ -65,12 +65,12 @@ class Effects:
             self.given.update(tensor._id for tensor in outputs)
         else:
             recording.stop()
-        effect = _effect(op_type)
-        if effect:
-            self.random = self.random or bool(effect & _DRAWS)
-            if effect & _MAKES:
+        does = effect(op_type)
+        if does:
+            self.random = self.random or bool(does & DRAWS)
+            if does & _MAKES:
                 self.given.update(tensor._id for tensor in outputs)
-            if effect & _CHANGES:
+            if does & CHANGES:
                 self._note(inputs)
         return outputs
 
@@ -97,28 +97,28 @@ def is_jvp(op_type: str | bytes) -> bool:
 
 
 @functools.lru_cache(maxsize=4096)
-def _effect(op_type: str | bytes) -> int:
+def effect(op_type: str | bytes) -> int:
     """Tell what else an operation, or a function by its name, does than to compute its outputs."""
     name = op_type.decode() if isinstance(op_type, bytes) else op_type  # both occur
     function = recording.function_definition(name)
     if function is not None:
         found = 0
         for node in function.node_def:
-            found |= _effect(node.op)
+            found |= effect(node.op)
             for value in node.attr.values():
                 for called in (value.func, *value.list.func):
-                    found |= _effect(called.name) if called.name else 0
+                    found |= effect(called.name) if called.name else 0
         return found
     if name == "VarHandleOp":
         return _MAKES
     draws = name in _OTHER_DRAWS or "Random" in name or name.startswith(("Rng", "StatefulUniform"))
     if draws and not name.startswith("Stateless"):
-        return _DRAWS
+        return DRAWS
     definition = recording.op_definition(name)
     if definition is None or name in _READS or name.endswith("PartitionedCall"):
         return 0
     resource = tf.resource.as_datatype_enum
-    return _CHANGES if any(arg.type == resource for arg in definition.input_arg) else 0
+    return CHANGES if any(arg.type == resource for arg in definition.input_arg) else 0
 
 
 @contextlib.contextmanager

@@ -11,9 +11,10 @@ operation it belongs to, dies with the graph of that operation, and its name is 
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from types import FrameType
 from typing import Any
 
@@ -34,13 +35,8 @@ def apply(operation: Operation, tensors: list[Any]) -> list[Any]:
         return _apply_for_export(operation, tensors)
     graph = tf.compat.v1.get_default_graph()
     tensors = [inside(tensor, graph) for tensor in tensors]
-    watcher = recording.watch_variables()
-    try:
-        with captures.listening(tensors) as ear:
-            outputs, pull = operation.forward(tensors)
-        variables = list(recording.watched_variables(watcher))
-    finally:
-        recording.unwatch_variables(watcher)
+    with variables_read() as variables, captures.listening(captures.Ear(tensors)) as ear:
+        outputs, pull = operation.forward(tensors)
     # A part of another operation uses what that one was given, and was looked at with it.
     outside = [] if isinstance(operation, Derived) else ear.outside(graph)
     captures.refuse_named(operation, tensors)
@@ -50,6 +46,18 @@ def apply(operation: Operation, tensors: list[Any]) -> list[Any]:
     sources = outputs + tensors + [tf.convert_to_tensor(variable) for variable in variables]
     gradient = Gradient(operation, tensors, variables, pull, len(outputs), outside)
     return attach(gradient, sources, graph)[: len(outputs)]
+
+
+@contextlib.contextmanager
+def variables_read() -> Iterator[list[Any]]:
+    """List the trainable variables that are read in a block, once it is over."""
+    variables: list[Any] = []
+    watcher = recording.watch_variables()
+    try:
+        yield variables
+        variables += recording.watched_variables(watcher)
+    finally:
+        recording.unwatch_variables(watcher)
 
 
 def attach(gradient: Any, sources: list[Any], graph: Any) -> list[Any]:

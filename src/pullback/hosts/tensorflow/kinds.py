@@ -89,6 +89,12 @@ def input_names(op_type: str, count: int) -> list[str]:
     return [f"input_{i}" for i in range(count)]
 
 
+def options(op_type: str, count: int) -> dict[str, Any] | None:
+    """Give the options of an operation: none, or None where it has some, which are not told."""
+    definition = _definition(op_type)
+    return {} if definition is not None and len(definition) == count else None
+
+
 def _definition(op_type: str) -> list[str] | None:
     raw = getattr(tf.raw_ops, op_type, None)
     if raw is None:

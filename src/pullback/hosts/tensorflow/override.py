@@ -100,7 +100,9 @@ class Overriding:
             return outputs
         self.replaced[kinds.name(kind)] += 1
         names, gradient = kinds.input_names(op_type, len(inputs)), self.gradients.by_kind[kind]
-        occurrence = self.gradients.make(op_type, names, inputs, gradient)
+        occurrence = self.gradients.make(
+            op_type, names, inputs, gradient, kinds.options(op_type, len(inputs))
+        )
         return self.put(occurrence, inputs, outputs)
 
     def put(self, occurrence: Any, inputs: Sequence[Any], outputs: Sequence[Any]) -> list[Any]:

@@ -10,15 +10,15 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Callable, Iterator
-from typing import Any, ClassVar
+from typing import Any
 
-from pullback.patched import patched
+from pullback.patched import Shared, patched
 
 try:
     from tensorflow.python import pywrap_tfe
     from tensorflow.python.eager import context, execute, forwardprop_util, record
     from tensorflow.python.framework import op_callbacks, op_def_registry, ops
-    from tensorflow.python.ops import control_flow_util, script_ops
+    from tensorflow.python.ops import control_flow_util, gen_random_ops, gen_resource_variable_ops, script_ops
     from tensorflow.python.ops.parallel_for import pfor
     from tensorflow.python.saved_model import save_context
 
@@ -40,6 +40,7 @@ try:
     remove_op_callback = op_callbacks.remove_op_callback
     vectorized = pfor.wrap
     register_function = script_ops._py_funcs.insert  # holds it weakly, and names it for PyFunc
+    random, resources = gen_random_ops, gen_resource_variable_ops
     in_xla_context = control_flow_util.GraphOrParentsInXlaContext
     saving = save_context.in_save_context
     AVAILABLE = True
@@ -98,26 +99,16 @@ class OwnTapes:
     The functions that open and close tapes are others while such a body runs, on any thread.
     """
 
-    _running: ClassVar[int] = 0
-    _others: ClassVar[contextlib.ExitStack] = contextlib.ExitStack()
-    _lock: ClassVar[threading.Lock] = threading.Lock()
-
     def start(self) -> list[Any]:
         """Begin: what is opened from now on is listed."""
         self._around, unrecorded.own = unrecorded.own, []
-        with self._lock:
-            if not OwnTapes._running:
-                self._others.enter_context(patched(pywrap_tfe, **_OURS))
-            OwnTapes._running += 1
+        _OURS.__enter__()
         return unrecorded.own
 
     def stop(self) -> None:
         """End."""
         unrecorded.own = self._around
-        with self._lock:
-            OwnTapes._running -= 1
-            if not OwnTapes._running:
-                self._others.close()
+        _OURS.__exit__()
 
 
 def _opening(add: str, remove: str, new: str = "") -> dict[str, Any]:
@@ -150,10 +141,11 @@ def _opening(add: str, remove: str, new: str = "") -> dict[str, Any]:
 
 
 if AVAILABLE:
-    _OURS = {
+    _OURS = Shared(
+        pywrap_tfe,
         **_opening("TFE_Py_TapeSetAdd", "TFE_Py_TapeSetRemove", "TFE_Py_TapeSetNew"),
         **_opening("TFE_Py_ForwardAccumulatorSetAdd", "TFE_Py_ForwardAccumulatorSetRemove"),
-    }
+    )
 
 
 def has_tangent(tensor: object) -> bool:

@@ -14,13 +14,13 @@ import torch
 from pullback.dtypes import kind
 from pullback.errors import UnsupportedInputError
 from pullback.hosts import refusals
-from pullback.hosts.base import Host, Opener
+from pullback.hosts.base import Host, Linear, Opener
 from pullback.hosts.foreign import Foreign
 from pullback.hosts.keras import is_weight
 from pullback.hosts.operation import Operation
 from pullback.hosts.overrides import Gradients
 from pullback.hosts.specs import Spec, summed_axes
-from pullback.hosts.torch import arrays, callback, eager, modules, private, transforms
+from pullback.hosts.torch import arrays, callback, control, eager, fused, modules, private, transforms
 from pullback.hosts.torch.operator import operator
 from pullback.hosts.torch.run import run
 
@@ -34,6 +34,7 @@ class TorchHost(Host):
 
     name = "PyTorch"
     arrays: Any = arrays
+    fused: Any = fused.FUSED
 
     def owns(self, kind: type) -> bool:
         return issubclass(kind, torch.Tensor) or (is_weight(kind) and hasattr(kind, "__torch_function__"))
@@ -142,10 +143,25 @@ class TorchHost(Host):
     def vjp(
         self, function: Callable[..., Any], inputs: Sequence[Any], cotangents: Sequence[Any]
     ) -> list[Any]:
-        pull = torch.func.vjp(lambda *xs: tuple(function(*xs)), *inputs)[1]
-        return list(pull(tuple(cotangents)))
+        return self.pullback(function, inputs)(cotangents)
 
+    def pullback(self, function: Callable[..., Any], inputs: Sequence[Any]) -> Linear:
+        pull = torch.func.vjp(lambda *xs: tuple(function(*xs)), *inputs)[1]
+        return lambda cotangents: list(pull(tuple(cotangents)))
+
+    loop = staticmethod(control.loop)
+    require = staticmethod(control.require)
     operator = staticmethod(operator)
+
+    def readable(self, tensor: Any) -> bool:
+        return tensor.device.type == "cpu" and self.idle([tensor.detach()])
+
+    def recording(self, tensors: Sequence[Any]) -> bool:
+        return (
+            torch.is_grad_enabled()
+            and any(tensor.requires_grad for tensor in tensors)
+            and self.idle([tensor.detach() for tensor in tensors])
+        )
 
     def idle(self, tensors: Sequence[Any]) -> bool:
         return self.bypassed is None and not torch.compiler.is_compiling() and callback.is_plain(tensors)

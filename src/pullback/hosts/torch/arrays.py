@@ -19,12 +19,15 @@ abs = torch.abs
 argmax = torch.argmax
 arctan = torch.arctan
 clip = torch.clamp
+erf = torch.erf
 floor = torch.floor
 identity = torch.clone
 isfinite = torch.isfinite
 round = torch.round
+sigmoid = torch.sigmoid
 sign = torch.sign
 softmax = torch.softmax
+softplus = torch.nn.functional.softplus
 sqrt = torch.sqrt
 tanh = torch.tanh
 where = torch.where
@@ -66,7 +69,15 @@ def square_sum(x: Any, keep: int | None) -> Any:
 
 def one_hot(index: Any, like: Any, axis: int) -> Any:
     """Put a one in the place of each index along an axis of a tensor shaped like another."""
-    return torch.zeros_like(like).scatter(axis, index.unsqueeze(axis), 1.0)
+    axis %= like.ndim
+    places = torch.arange(like.shape[axis], device=index.device)
+    places = places.reshape([-1 if i == axis else 1 for i in range(like.ndim)])
+    return (places == index.unsqueeze(axis)).to(like.dtype)  # an index that is none has no one
+
+
+def shaped(x: Any, like: Any) -> Any:
+    """Give a tensor the shape of another with as many elements."""
+    return x.reshape(like.shape)
 
 
 def trail(x: Any, like: Any) -> Any:

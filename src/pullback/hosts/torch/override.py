@@ -82,7 +82,8 @@ class Overriding(TorchFunctionMode):
             return func(*args, **kwargs)
         self.replaced[kinds.name(kind)] += 1
         names = kinds.input_names(func, len(call.inputs))
-        call.occurrence = self.gradients.make(found, names, call.inputs, self.gradients.by_kind[kind])
+        gradient = self.gradients.by_kind[kind]
+        call.occurrence = self.gradients.make(found, names, call.inputs, gradient, call.options)
         operation = _Running(call)
         outputs = operation.host.apply(operation, list(call.inputs))
         call.inputs = ()
@@ -143,6 +144,16 @@ class _Call:
         if type(value) is dict:
             return {key: self._hollow(part) for key, part in value.items()}
         return value
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Give what was passed beside tensors: by name, or by its number among what came by position."""
+        args, kwargs = self._structure
+        unnamed = [value for value in args if value is not _HOLE]
+        return {
+            **{str(i): value for i, value in enumerate(unnamed)},
+            **{name: value for name, value in kwargs.items() if value is not _HOLE},
+        }
 
     def run(self, tensors: Sequence[Any]) -> list[Any]:
         """Run the function itself."""

@@ -119,7 +119,8 @@ class LevelNode(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *cotangents: Any) -> Any:
-        operation, tensors = ctx.at.operation, list(ctx.saved_tensors)
+        # `torch.func.vjp` may be asked when its transform is over, which leaves tensors wrapped
+        operation, tensors = ctx.at.operation, [private.alive(tensor) for tensor in ctx.saved_tensors]
         with surroundings.autocast_as(ctx.at.autocast):
             with surroundings.redrawn(operation, ctx.at.state):
                 pull = orders.rerun(operation, tensors)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from pullback.report.block import unfinished
+from pullback.report.block import MEND, mendings, unfinished
 from pullback.report.entry import Entry, worst
 from pullback.report.html.picture import drawn
 from pullback.report.html.shapes import Picture
@@ -105,7 +105,8 @@ def card_of(entries: Sequence[Entry], number: int) -> Card:
     name, verdict, claim, resolution, oracle, abilities, where = row(entries)
     failures = _failures(entries)
     table = [(name, answer) for name, answer in report.capabilities.items() if answer]
-    answers = [f for f in report.findings if f.verdict in ("right", "note") and f not in unfinished(report)]
+    told = [*unfinished(report), *mendings(report)]
+    answers = [f for f in report.findings if f.verdict in ("right", "note") and f not in told]
     cost = f"{report.forwards} forwards, {report.pullbacks} pullbacks" if report.forwards else ""
     return Card(
         number=number, name=name, word=word(entries), verdict=verdict, claim=claim, resolution=resolution,
@@ -139,7 +140,7 @@ def _failures(entries: Sequence[Entry]) -> list[Failure]:
         shown = report.failures or [f for f in report.findings if f.verdict == "undecided"]
         new = [
             _failure(finding, entry)
-            for finding in [*shown, *unfinished(report)]
+            for finding in [*shown, *unfinished(report), *mendings(report)]
             if entry is first or _label(finding) not in told
         ]
         told.update(failure.label for failure in new)
@@ -153,16 +154,19 @@ def _label(finding: Finding) -> str:
 
 def _failure(finding: Finding, entry: Entry) -> Failure:
     numbers = finding.measured is not None and finding.claimed is not None
+    # The edit of a failure is told where its proof is.
+    apart = finding.probe != MEND and any(f.patch == finding.patch for f in mendings(entry.report))
+    patch = "" if apart else printable(finding.patch, lines=True)
     return Failure(
         label=_label(finding),
         sentence=printable(finding.sentence, lines=True),
-        kind="wrong" if finding.verdict == "wrong" else "undecided",
+        kind=MEND if finding.probe == MEND else "wrong" if finding.verdict == "wrong" else "undecided",
         cause=printable(finding.cause or ""),
         where=printable(finding.where, lines=True),
         measured=f"{finding.measured:.9g}" if numbers else "",
         claimed=f"{finding.claimed:.9g}" if numbers else "",
         edit=printable(finding.edit, lines=True),
-        patch=[_line(text) for text in printable(finding.patch, lines=True).splitlines()],
+        patch=[_line(text) for text in patch.splitlines()],
         smallest=printable(finding.smallest, lines=True),
         code=printable(finding.reproducer, lines=True),
         at=printable(entry.signature),

@@ -33,7 +33,7 @@ def eye(n_rows: Any, n_cols: Any = None, /, *, k: int = 0, dtype: Any = tf.float
 
 def full(shape: Any, fill_value: Any, *, dtype: Any = None) -> Any:
     """Give a tensor of one value."""
-    value = tf.convert_to_tensor(fill_value) if dtype is None else tf.cast(fill_value, dtype)
+    value = tf.convert_to_tensor(fill_value) if dtype is None else _exact(fill_value, dtype)
     return tf.fill(_listed(shape), tf.cast(value, tf.int64) if _python_int(fill_value, dtype) else value)
 
 
@@ -44,7 +44,12 @@ def _python_int(value: Any, dtype: Any) -> builtins.bool:
 def full_like(x: Any, /, fill_value: Any, *, dtype: Any = None) -> Any:
     """Give a tensor of one value, shaped like another."""
     x = tf.convert_to_tensor(x)
-    return tf.fill(tf.shape(x), tf.cast(fill_value, dtype or x.dtype))
+    return tf.fill(tf.shape(x), _exact(fill_value, dtype or x.dtype))
+
+
+def _exact(value: Any, dtype: Any) -> Any:
+    """Make a tensor of a dtype; a Python number must not become a float32 on the way."""
+    return tf.cast(value if tf.is_tensor(value) else np.asarray(value), dtype)
 
 
 def linspace(start: Any, stop: Any, /, num: int, *, dtype: Any = None, endpoint: builtins.bool = True) -> Any:

@@ -27,7 +27,9 @@
   document.addEventListener("click", async (event) => {
     const copy = event.target.closest(".copy");
     if (!copy) return;
-    await copied((copy.parentElement.querySelector("h3") || copy.parentElement.querySelector("pre")).textContent.trimEnd());
+    const from = copy.parentElement.querySelector("h3") || copy.parentElement.querySelector("pre");
+    // A diff may end in a line that is one space.
+    await copied(from.matches(".diff") ? from.textContent : from.textContent.trimEnd());
     copy.textContent = "Copied";
     setTimeout(() => { copy.textContent = "Copy"; }, 1500);
   });

@@ -1,0 +1,225 @@
+"""Activations and norms that keep only their input, beside the frameworks' own: bytes kept, and time.
+
+Kept bytes: what an eager tape of TensorFlow, or PyTorch's graph, holds after the forward pass beyond the
+inputs; the bar is zero. Time: one step forward and back on 1024 × 1024 numbers, in eager TensorFlow, under
+XLA, under `jax.jit` and in eager PyTorch; the bar is the built-in's own time. The built-in is timed twice in
+every round: what its two floors differ by, the machine cannot tell apart, and it is added to the bar, up to
+five percent. More than that is no quiet machine.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+
+import jax
+import jax.numpy as jnp
+import keras
+import numpy as np
+import tensorflow as tf
+import torch
+from side_by_side import floors, judge
+from torch.nn import functional
+
+import pullback as pb
+
+ops = pb.ops
+ROWS, COLUMNS = 1024, 1024
+FAST = "--quick" in sys.argv
+ROUNDS, CALLS = (12, 2) if FAST else (40, 5)
+
+
+def tf_layer_norm(x, scale, offset):
+    return tf.nn.batch_normalization(x, *tf.nn.moments(x, [-1], keepdims=True), offset, scale, 1e-5)
+
+
+def tf_batch_norm(x, scale, offset):
+    return tf.nn.batch_normalization(x, *tf.nn.moments(x, [0]), offset, scale, 1e-5)
+
+
+def tf_rms_norm(x, scale):
+    return x * tf.math.rsqrt(tf.reduce_mean(x * x, -1, keepdims=True) + 1e-6) * scale
+
+
+def jax_layer_norm(x, scale, offset):
+    mean, variance = jnp.mean(x, -1, keepdims=True), jnp.var(x, -1, keepdims=True)
+    return (x - mean) * jax.lax.rsqrt(variance + 1e-5) * scale + offset
+
+
+def jax_batch_norm(x, scale, offset):
+    mean, variance = jnp.mean(x, 0), jnp.var(x, 0)
+    return (x - mean) * jax.lax.rsqrt(variance + 1e-5) * scale + offset
+
+
+def jax_rms_norm(x, scale):
+    return x * jax.lax.rsqrt(jnp.mean(x * x, -1, keepdims=True) + 1e-6) * scale
+
+
+def batch_norm(x, scale, offset):
+    return ops.batch_norm(x, scale, offset)[0]
+
+
+def tanh_gelu(x):
+    return ops.gelu(x, approximate="tanh")
+
+
+# name → ours, TensorFlow's, JAX's and PyTorch's own, and which inputs: a matrix each, or a row
+PAIRS = {
+    "gelu": (ops.gelu, tf.nn.gelu, lambda x: jax.nn.gelu(x, approximate=False), functional.gelu, "x"),
+    "gelu tanh": (
+        tanh_gelu,
+        lambda x: tf.nn.gelu(x, approximate=True),
+        jax.nn.gelu,
+        lambda x: functional.gelu(x, approximate="tanh"),
+        "x",
+    ),
+    "silu": (ops.silu, tf.nn.silu, jax.nn.silu, functional.silu, "x"),
+    "mish": (ops.mish, keras.activations.mish, jax.nn.mish, functional.mish, "x"),
+    "swiglu": (
+        ops.swiglu,
+        lambda g, x: tf.nn.silu(g) * x,
+        lambda g, x: jax.nn.silu(g) * x,
+        lambda g, x: functional.silu(g) * x,
+        "xx",
+    ),
+    "geglu": (
+        ops.geglu,
+        lambda g, x: tf.nn.gelu(g) * x,
+        lambda g, x: jax.nn.gelu(g, approximate=False) * x,
+        lambda g, x: functional.gelu(g) * x,
+        "xx",
+    ),
+    "rms_norm": (
+        ops.rms_norm,
+        tf_rms_norm,
+        jax_rms_norm,
+        lambda x, scale: functional.rms_norm(x, (COLUMNS,), scale, 1e-6),
+        "xr",
+    ),
+    "layer_norm": (
+        ops.layer_norm,
+        tf_layer_norm,
+        jax_layer_norm,
+        lambda x, scale, offset: functional.layer_norm(x, (COLUMNS,), scale, offset),
+        "xrr",
+    ),
+    "batch_norm": (
+        batch_norm,
+        tf_batch_norm,
+        jax_batch_norm,
+        lambda x, scale, offset: functional.batch_norm(x, None, None, scale, offset, True),
+        "xrr",
+    ),
+}
+
+
+def arrays(letters):
+    rng = np.random.default_rng(1)
+    shapes = {"x": (ROWS, COLUMNS), "r": (COLUMNS,)}
+    return [rng.normal(size=shapes[letter]).astype(np.float32) for letter in letters]
+
+
+# ── bytes kept ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+def kept_by_tensorflow(f, tensors):
+    def alive():
+        gc.collect()
+        kind = tf.__internal__.EagerTensor
+        return {tensor._id: tensor for tensor in gc.get_objects() if issubclass(type(tensor), kind)}
+
+    f(*tensors)
+    before = set(alive())
+    with tf.GradientTape() as tape:
+        tape.watch(tensors)
+        output = f(*tensors)  # dropped while the tape records, it would take its trace along
+    del output
+    kept = [tensor for i, tensor in alive().items() if i not in before]
+    del tape
+    return sum(tensor.shape.num_elements() * tensor.dtype.size for tensor in kept)
+
+
+def kept_by_torch(f, tensors):
+    saved = {}
+
+    def pack(tensor):
+        storage = tensor.untyped_storage()
+        saved[storage.data_ptr()] = storage.nbytes()
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+        output = f(*tensors)
+    del output
+    inputs = {tensor.untyped_storage().data_ptr() for tensor in tensors}
+    return sum(size for pointer, size in saved.items() if pointer not in inputs)
+
+
+# ── one step, forward and back ───────────────────────────────────────────────────────────────────────────
+
+
+def tensorflow_step(f, tensors, compiled=False):
+    dy = tf.ones([ROWS, COLUMNS])
+
+    def step(*tensors):
+        with tf.GradientTape() as tape:
+            tape.watch(tensors)
+            y = f(*tensors)
+        return tape.gradient(y, tensors, dy)
+
+    run = tf.function(step, jit_compile=True) if compiled else step
+    return lambda: run(*tensors)
+
+
+def compiled_step(f, tensors):
+    return tensorflow_step(f, tensors, compiled=True)
+
+
+def jax_step(f, given):
+    dy = jnp.ones([ROWS, COLUMNS])
+    run = jax.jit(lambda *xs: jax.vjp(f, *xs)[1](dy))
+    return lambda: jax.block_until_ready(run(*given))
+
+
+def torch_step(f, tensors):
+    dy = torch.ones([ROWS, COLUMNS])
+    return lambda: torch.autograd.grad(f(*tensors), tensors, dy)
+
+
+def main():
+    results = []
+    for name, (ours, of_tf, of_jax, of_torch, letters) in PAIRS.items():
+        given = arrays(letters)
+        tensors = [tf.constant(a) for a in given]
+        leaves = [torch.tensor(a, requires_grad=True) for a in given]
+        ready = [jnp.asarray(a) for a in given]
+        for host, kept, native, inputs in (
+            ("TensorFlow", kept_by_tensorflow, of_tf, tensors),
+            ("PyTorch", kept_by_torch, of_torch, leaves),
+        ):
+            mine, theirs = kept(ours, inputs), kept(native, inputs)
+            print(f"{host} {name}: kept {mine / 2**20:.2f} MiB, its own {theirs / 2**20:.2f} MiB", flush=True)
+            results.append((f"{host} {name}: bytes kept beyond the inputs", float(mine), 0.0))
+        ways = {
+            "TensorFlow eager": (tensorflow_step, of_tf, tensors),
+            "TensorFlow XLA": (compiled_step, of_tf, tensors),
+            "JAX jit": (jax_step, of_jax, ready),
+            "PyTorch eager": (torch_step, of_torch, leaves),
+        }
+        for way, (make, native, inputs) in ways.items():
+            arms = {"native": make(native, inputs), "ours": make(ours, inputs), "again": make(native, inputs)}
+            t = floors(arms, calls=CALLS, rounds=ROUNDS)
+            floor = min(t["native"], t["again"])
+            noise = min(max(t["native"], t["again"]) / floor - 1, 0.05)
+            print(
+                f"{way} {name}: ours {t['ours']:.0f} µs, its own {floor:.0f} µs, told apart {noise:.1%}",
+                flush=True,
+            )
+            results.append((f"{way} {name}: step / built-in", t["ours"] / floor, 1.0 + noise))
+    judge(results)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,224 @@
+"""A deep equilibrium layer, z = tanh(W·z + x): its implicit gradient beside that of the unrolled iteration.
+
+Three numbers for each framework, each with its bar: what is kept from forward to backward after many
+iterations over what is kept after few (flat: 1.05), the time of a gradient over the unrolled one (0.5), and
+the largest difference of the two gradients, relative to the largest entry (1e-3, in float32). Beside them,
+without a bar: the memory of the unrolled one, and jaxopt, if it is installed. Each framework is measured in a
+process of its own.
+
+    python benchmarks/implicit.py [--rounds 5]
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+from side_by_side import floors, judge
+
+SIZE, BATCH = 256, 256
+FEW, MANY = 20, 200  # iterations
+
+
+def problem():
+    """Give W, whose largest singular value is 0.9, and x."""
+    rng = np.random.default_rng(0)
+    weights = rng.normal(size=(SIZE, SIZE))
+    weights *= 0.9 / np.linalg.svd(weights, compute_uv=False)[0]
+    return weights.astype(np.float32), rng.normal(size=(SIZE, BATCH)).astype(np.float32)
+
+
+def off(found, known):
+    return float(np.max(np.abs(found - known)) / np.max(np.abs(known)))
+
+
+# ── PyTorch ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def measure_torch(rounds):
+    import torch
+
+    import pullback as pb
+
+    w, x = (torch.tensor(a, requires_grad=True) for a in problem())
+
+    def step(z, w, x):
+        return torch.tanh(w @ z + x)
+
+    def unrolled(w, x, iterations):
+        z = torch.zeros_like(x)
+        for _ in range(iterations):
+            z = step(z, w, x)
+        return z
+
+    implicit = pb.implicit.fixed_point(step, unrolled, tolerance=1.0)  # a few iterations are not enough
+
+    def kept(way, iterations):
+        seen = {}
+        hooks = torch.autograd.graph.saved_tensors_hooks(
+            lambda t: seen.setdefault(t.untyped_storage().data_ptr(), t) is None or t, lambda t: t
+        )
+        with hooks:
+            way(w, x, iterations)
+        return sum(t.untyped_storage().nbytes() for t in seen.values())
+
+    def gradient(way):
+        return torch.autograd.grad(way(w, x, MANY).square().mean(), [w, x])
+
+    found = off(gradient(implicit)[0].numpy(), gradient(unrolled)[0].numpy())
+    arms = {"unrolled": lambda: gradient(unrolled), "implicit": lambda: gradient(implicit)}
+    return {
+        "memory": [kept(implicit, FEW), kept(implicit, MANY)],
+        "unrolled memory": [kept(unrolled, FEW), kept(unrolled, MANY)],
+        "time": floors(arms, calls=1, rounds=rounds),
+        "error": found,
+    }
+
+
+# ── JAX ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def measure_jax(rounds):
+    import jax
+    import jax.numpy as jnp
+
+    import pullback as pb
+
+    w, x = map(jnp.asarray, problem())
+
+    def step(z, w, x):
+        return jnp.tanh(w @ z + x)
+
+    def of(iterations):
+        def unrolled(init, w, x):
+            return jax.lax.fori_loop(0, iterations, lambda _, z: step(z, w, x), jnp.zeros_like(x))
+
+        ways = {"unrolled": unrolled, "implicit": pb.implicit.fixed_point(step, unrolled, tolerance=1.0)}
+        if importlib.util.find_spec("jaxopt") is not None:
+            from jaxopt.implicit_diff import custom_fixed_point
+
+            ways["jaxopt"] = custom_fixed_point(step)(unrolled)
+        return {
+            name: jax.jit(jax.grad(lambda w, x, way=way: jnp.mean(way(None, w, x) ** 2), (0, 1)))
+            for name, way in ways.items()
+        }
+
+    def kept(name, iterations):
+        return of(iterations)[name].lower(w, x).compile().memory_analysis().temp_size_in_bytes
+
+    ways = of(MANY)
+    found = off(*(np.asarray(ways[name](w, x)[0]) for name in ("implicit", "unrolled")))
+    arms = {name: (lambda way=way: jax.block_until_ready(way(w, x))) for name, way in ways.items()}
+    return {
+        "memory": [kept("implicit", FEW), kept("implicit", MANY)],
+        "unrolled memory": [kept("unrolled", FEW), kept("unrolled", MANY)],
+        "time": floors(arms, calls=1, rounds=rounds),
+        "error": found,
+    }
+
+
+# ── TensorFlow ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+def measure_tensorflow(rounds):
+    import tensorflow as tf
+
+    import pullback as pb
+
+    w, x = map(tf.constant, problem())
+
+    def step(z, w, x):
+        return tf.tanh(w @ z + x)
+
+    def unrolled(w, x, iterations):
+        z = tf.zeros_like(x)
+        for _ in range(iterations):
+            z = step(z, w, x)
+        return z
+
+    implicit = pb.implicit.fixed_point(step, unrolled, tolerance=1.0)
+
+    def gradient(way, w, x):
+        with tf.GradientTape() as tape:
+            tape.watch([w, x])
+            y = tf.reduce_mean(way(w, x, MANY) ** 2)
+        return tape.gradient(y, [w, x])
+
+    def compiled(way):
+        return tf.function(lambda w, x: gradient(way, w, x))
+
+    def resident():
+        with open("/proc/self/statm") as statm:
+            return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+    def kept(way, iterations):
+        """Tell how far the memory of an eager tape grows, beyond that of the same call without one."""
+        way(w, x, 3)
+        before = resident()
+        with tf.GradientTape() as tape:
+            tape.watch([w, x])
+            y = way(w, x, iterations)
+        grown = resident() - before
+        del tape, y
+        return max(grown, w.shape.num_elements() * 4)  # a page more or less
+
+    memory = [kept(implicit, FEW), kept(implicit, MANY)]  # before graphs are run, whose memory stays
+    beside = [kept(unrolled, FEW), kept(unrolled, MANY)]
+    ways = {"unrolled": compiled(unrolled), "implicit": compiled(implicit)}
+    found = off(*(ways[name](w, x)[0].numpy() for name in ("implicit", "unrolled")))
+    arms = {name: (lambda way=way: way(w, x)[0].numpy()) for name, way in ways.items()}
+    return {
+        "memory": memory,
+        "unrolled memory": beside,
+        "time": floors(arms, calls=1, rounds=rounds),
+        "error": found,
+    }
+
+
+MEASURES = {"tensorflow": measure_tensorflow, "jax": measure_jax, "torch": measure_torch}
+
+
+def main() -> None:
+    """Measure every framework, and judge."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--only", choices=list(MEASURES))
+    parser.add_argument("--inside", choices=list(MEASURES))
+    options = parser.parse_args()
+    if options.inside:
+        print(json.dumps(MEASURES[options.inside](options.rounds)))
+        return
+    results = []
+    for name in [options.only] if options.only else MEASURES:
+        command = [sys.executable, __file__, "--inside", name, "--rounds", str(options.rounds)]
+        env = os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3"}
+        done = subprocess.run(command, capture_output=True, text=True, env=env)
+        if done.returncode:
+            sys.exit(done.stderr)
+        found = json.loads(done.stdout.strip().splitlines()[-1])
+        times, mib = found["time"], 2**20
+        shown = ", ".join(f"{way} {time / 1e3:.1f} ms" for way, time in times.items())
+        print(f"{name}: {shown}; kept after {FEW} and {MANY} iterations:", end=" ")
+        for way, sizes in (("implicit", found["memory"]), ("unrolled", found["unrolled memory"])):
+            print(f"{way} {sizes[0] / mib:.1f} and {sizes[1] / mib:.1f} MiB", end="; " * (way == "implicit"))
+        print()
+        if name == "jax":
+            if "jaxopt" in times:
+                print(f"      time over jaxopt's: {times['implicit'] / times['jaxopt']:.3f}")
+            else:
+                print("      jaxopt not installed")
+        results += [
+            (f"{name}: kept after many iterations / few", found["memory"][1] / found["memory"][0], 1.05),
+            (f"{name}: time / unrolled", times["implicit"] / times["unrolled"], 0.5),
+            (f"{name}: largest difference of the gradients", found["error"], 1e-3),
+        ]
+    judge(results)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,212 @@
+"""How right the ready rules are, beside autodiff of the obvious formula and beside the frameworks' own.
+
+For each rule, framework and dtype: the worst error of a gradient over the grid, in units of the last place.
+Ours must keep its bound; and a compiled step of it, value and gradient, may take at most 1.1 times that of
+the obvious formula. `--write` puts every place where a framework's own is worse than ours, and the picture,
+into the documentation. A file `stable_….py` beside this one with a list `ROWS` adds rules.
+
+    python benchmarks/stable.py [--rules softplus,logit] [--hosts jax,torch] [--no-time] [--write]
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import re
+import sys
+import warnings
+from pathlib import Path
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "shared"))
+
+import numpy as np
+from side_by_side import floors, judge
+from slopes import FRAMEWORKS, slopes
+from stable_picture import picture
+
+import pullback as pb
+
+HERE = Path(__file__).parent
+PAGE = HERE.parent / "docs" / "ops.md"
+PICTURE = HERE.parent / "docs" / "images" / "ops.svg"
+DTYPES = ("float64", "float32", "float16", "bfloat16")
+SLOWER = 1.1
+SIZE = 1 << 17
+
+
+def rows():
+    """Collect the rows of every file beside this one that has some."""
+    found = []
+    for path in sorted(HERE.glob("stable_*.py")):
+        found += getattr(importlib.import_module(path.stem), "ROWS", [])
+    return found
+
+
+def obvious(row):
+    def formula(*xs):
+        return row.obvious(pb.namespace(*xs), *xs)
+
+    return formula
+
+
+def worst(row, framework, function, dtype):
+    """Give the worst error of the gradients over the grid."""
+    errors = row.errors(dtype, slopes(framework, function, row.points(dtype)))
+    return max(float(np.max(error)) for error in errors[1:])
+
+
+def worst_own(row, framework, dtype):
+    """Give that of the framework's own function; None where it has none, or none of this dtype."""
+    function = row.own.get(framework)
+    try:
+        return None if function is None else worst(row, framework, function, dtype)
+    except Exception as error:  # a framework refuses in whatever words it has
+        print(f"{row.name}: {framework} has none in {dtype}: {str(error).splitlines()[0][:80]}")
+        return None
+
+
+def shown(error):
+    if error is None:
+        return "–"
+    return "not finite" if np.isinf(error) else f"{error:.1f}" if error < 1000 else f"{error:.0e}"
+
+
+def measured(asked, frameworks):
+    """Give, by rule, framework and dtype, the errors of ours, of the obvious formula, and of their own."""
+    found = {}
+    for row in asked:
+        for framework in frameworks:
+            for dtype in DTYPES:
+                errors = {
+                    "ours": worst(row, framework, row.ours, dtype),
+                    "obvious": worst(row, framework, obvious(row), dtype),
+                    "own": worst_own(row, framework, dtype),
+                }
+                found[row.name, framework, dtype] = errors
+                text = "  ".join(f"{arm} {shown(error):>10}" for arm, error in errors.items())
+                print(f"{row.name:<34} {framework:<11} {dtype:<9} {text}", flush=True)
+    return found
+
+
+# ── time ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def compiled(framework, f, arrays):
+    """Give a compiled step of a function: its value, and the gradient of its sum."""
+    if framework == "tensorflow":
+        import tensorflow as tf
+
+        xs = [tf.constant(a) for a in arrays]
+
+        @tf.function(jit_compile=True)
+        def step():
+            with tf.GradientTape() as tape:
+                tape.watch(xs)
+                y = f(*xs)
+            return y, tape.gradient(y, xs)
+
+        return lambda: step()[0].numpy()
+    if framework == "jax":
+        import jax
+
+        def both(*xs):
+            y, pull = jax.vjp(f, *xs)
+            return y, pull(jax.numpy.ones_like(y))
+
+        run, xs = jax.jit(both), [jax.numpy.asarray(a) for a in arrays]
+        return lambda: jax.block_until_ready(run(*xs))
+    import torch
+
+    xs = [torch.tensor(a, requires_grad=True) for a in arrays]
+    run = torch.compile(lambda *xs: f(*xs))
+    ones = torch.ones_like(run(*xs))
+    return lambda: torch.autograd.grad(run(*xs), xs, ones)
+
+
+def times(asked, frameworks, rounds):
+    """Give the time of ours beside that of the obvious formula, compiled, as rows for the judge."""
+    found = []
+    for row in asked:
+        arrays = [np.resize(x, SIZE) for x in row.timed()]
+        for framework in frameworks:
+            arms = {
+                "obvious": compiled(framework, obvious(row), arrays),
+                "ours": compiled(framework, row.ours, arrays),
+            }
+            t = floors(arms, calls=5, rounds=rounds)
+            name = f"{framework} {row.name}: time / obvious"
+            print(f"{name}: {t['ours']:.0f} µs / {t['obvious']:.0f} µs", flush=True)
+            found.append((name, t["ours"] / t["obvious"], SLOWER))
+    return found
+
+
+# ── the page ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def table(found):
+    """Write the places where a framework's own function is worse than ours, a row a function."""
+    lines = [f"| rule | framework | {' | '.join(f'its own, {dtype}' for dtype in DTYPES)} | ours, at worst |"]
+    lines.append("| --- | --- |" + " --- |" * (len(DTYPES) + 1))
+    for name, framework in dict.fromkeys(key[:2] for key in found):
+        errors = [found[name, framework, dtype] for dtype in DTYPES]
+        worse = [e["own"] is not None and e["own"] > max(e["ours"], 1.0) for e in errors]
+        if any(worse):
+            cells = [shown(e["own"]) if bad else "" for e, bad in zip(errors, worse)]
+            cells.append(shown(max(e["ours"] for e in errors)))
+            lines.append(f"| `{name}` | {framework} | {' | '.join(cells)} |")
+    return lines
+
+
+def overview(found):
+    """Write the worst error of each rule over all frameworks and dtypes."""
+    lines = ["| rule | ours, at worst | autodiff of the obvious formula, at worst |", "| --- | --- | --- |"]
+    for name in dict.fromkeys(key[0] for key in found):
+        worst_of = [
+            max((errors[arm] for key, errors in found.items() if key[0] == name and errors[arm] is not None))
+            for arm in ("ours", "obvious")
+        ]
+        lines.append(f"| `{name}` | {' | '.join(map(shown, worst_of))} |")
+    return lines
+
+
+def written(found):
+    """Put the tables and their versions into the page, and the picture beside it."""
+    versions = ", ".join(f"{name} {importlib.import_module(name).__version__}" for name in FRAMEWORKS)
+    text = PAGE.read_text(encoding="utf-8")
+    parts = {"overview": overview(found), "worse": table(found), "versions": [f"Measured with {versions}."]}
+    for name, lines in parts.items():
+        block = "\n".join([f"<!-- {name} -->", "", *lines, "", f"<!-- end of {name} -->"])
+        text = re.sub(rf"<!-- {name} -->.*?<!-- end of {name} -->", lambda _, b=block: b, text, flags=re.S)
+    PAGE.write_text(text, encoding="utf-8")
+    by_name = {row.name: row for row in rows()}
+    PICTURE.write_text(picture(by_name, obvious), encoding="utf-8")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--rules", default="")
+    parser.add_argument("--hosts", default=",".join(FRAMEWORKS))
+    parser.add_argument("--rounds", type=int, default=30)
+    parser.add_argument("--no-time", action="store_true")
+    parser.add_argument("--write", action="store_true")
+    options = parser.parse_args()
+    for framework in FRAMEWORKS:
+        importlib.import_module(framework)
+    importlib.import_module("jax.scipy.special")
+    warnings.simplefilter("ignore")
+    frameworks = options.hosts.split(",")
+    asked = [row for row in rows() if not options.rules or row.name in options.rules.split(",")]
+    found = measured(asked, frameworks)
+    if options.write:
+        written(found)
+    bounds = {row.name: row.bound for row in asked}
+    results = [(f"{' '.join(key)}: error", errors["ours"], bounds[key[0]]) for key, errors in found.items()]
+    if not options.no_time:
+        results += times(asked, frameworks, options.rounds)
+    judge(results)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,101 @@
+"""PyTorch's own activations and norms, and their pullbacks, from the inputs alone.
+
+The statistics of a norm are computed again, by the kernel of the forward pass or by one sum. What a product
+needs is written into memory that is new already.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch.nn import functional
+
+from pullback.hosts.fused import Fused
+from pullback.hosts.torch import private
+
+_aten = torch.ops.aten
+
+
+def _plain(pull: Callable[..., Any]) -> Callable[..., Any]:
+    """Decline where somebody records, maps or pushes: not all of these kernels have all derivatives."""
+
+    def pulled(*args: Any) -> Any:
+        if torch.is_grad_enabled() or private.transforming() or private.level() >= 0:
+            return None
+        return pull(*args)
+
+    return pulled
+
+
+def _gelu(x: Any, approximate: str) -> Any:
+    return functional.gelu(x, approximate=approximate)
+
+
+def _gelu_pulled(dy: Any, x: Any, approximate: str) -> Any:
+    return _aten.gelu_backward(dy, x, approximate=approximate)
+
+
+def _gated(activation: Callable[..., Any], pull: Callable[..., Any]) -> Fused:
+    """Give activation(gate)·x, for a gate and an x of one shape."""
+
+    def value(gate: Any, x: Any, *options: Any) -> Any:
+        found = activation(gate, *options)
+        whole = gate.shape == x.shape and gate.dtype == x.dtype and not private.transforming()
+        return found.mul_(x) if whole else found * x
+
+    def pulled(dy: Any, gate: Any, x: Any, *options: Any) -> Any:
+        if gate.shape != x.shape or gate.dtype != x.dtype:
+            return None
+        return pull(dy * x, gate, *options), activation(gate, *options).mul_(dy)
+
+    return Fused(value, _plain(pulled))
+
+
+def _layer_norm(x: Any, scale: Any, offset: Any, count: int, eps: float) -> Any:
+    return functional.layer_norm(x, x.shape[x.ndim - count :], scale, offset, eps)
+
+
+def _layer_norm_pulled(dy: Any, x: Any, scale: Any, offset: Any, count: int, eps: float) -> Any:
+    shape = x.shape[x.ndim - count :]
+    _, mean, rate = _aten.native_layer_norm(x, shape, None, None, eps)
+    wanted = [True, scale is not None, offset is not None]
+    found = _aten.native_layer_norm_backward(dy, x, shape, mean, rate, scale, offset, wanted)
+    return tuple(part for part in found if part is not None)
+
+
+def _batch_norm(x: Any, scale: Any, offset: Any, eps: float) -> Any:
+    if x.requires_grad or private.transforming() or private.level() >= 0:
+        return None  # the kernel takes its statistics for constants
+    variance, mean = _statistics(x)
+    return functional.batch_norm(x, mean, variance, scale, offset, False, 0.0, eps), mean, variance
+
+
+def _statistics(x: Any) -> Any:
+    return torch.var_mean(x, [i for i in range(x.ndim) if i != 1], correction=0)
+
+
+def _batch_norm_pulled(dys: Any, x: Any, scale: Any, offset: Any, eps: float) -> Any:
+    dy, dmean, dvariance = dys
+    variance, mean = _statistics(x)
+    wanted = [True, scale is not None, offset is not None]
+    rate = torch.rsqrt(variance + eps)
+    found = _aten.native_batch_norm_backward(dy, x, scale, None, None, mean, rate, True, eps, wanted)
+    parts = [part for part, given in zip(found, wanted) if given]
+    if dmean.any() or dvariance.any():
+        places, count = (slice(None), *[None] * (x.ndim - 2)), x.numel() // x.shape[1]
+        moved = dmean[places] + 2 * dvariance[places] * (x - mean[places])
+        parts[0] = parts[0] + moved / count
+    return tuple(parts)
+
+
+FUSED = {
+    "batch_norm": Fused(_batch_norm, _plain(_batch_norm_pulled)),
+    "geglu": _gated(_gelu, _gelu_pulled),
+    "gelu": Fused(_gelu, _plain(_gelu_pulled)),
+    "layer_norm": Fused(_layer_norm, _plain(_layer_norm_pulled)),
+    "mish": Fused(functional.mish, _plain(_aten.mish_backward)),
+    "silu": Fused(functional.silu, _plain(_aten.silu_backward)),
+    "swiglu": _gated(functional.silu, _aten.silu_backward),
+}

@@ -1,0 +1,143 @@
+"""`attention`: what users call. Shapes are read here; masks and groups are laid out for the rule."""
+
+from __future__ import annotations
+
+import math
+from importlib import import_module
+from typing import Any
+
+from pullback import hosts
+from pullback.errors import OptionError, UnsupportedInputError
+from pullback.namespace import namespace
+from pullback.ops.attention.chunked import chunked
+from pullback.ops.linear import chunks
+from pullback.ops.linear.kernels import kernels_of
+
+_FUSED = ("torch",)  # the frameworks with a kernel that holds no scores
+
+
+def attention(
+    q: Any,
+    k: Any,
+    v: Any,
+    *,
+    causal: bool = False,
+    mask: Any = None,
+    bias: Any = None,
+    scale: float | None = None,
+    chunk: int | None = None,
+) -> Any:
+    """Attend to values by the likeness of queries and keys, without ever holding all scores.
+
+    Exact, and of any order of derivative. A query that sees no key gives zeros, and no gradient. PyTorch's
+    own fused kernel, `scaled_dot_product_attention`, is used where there is neither mask nor bias nor
+    `chunk`: it is faster, and PyTorch refuses its second derivative; give `chunk` for one.
+
+    Args:
+        q: Queries, (…, heads, S, d).
+        k: Keys, (…, heads, T, d). Their heads may be fewer, if they divide those of the queries.
+        v: Values, (…, heads, T, e).
+        causal: Whether query i sees the keys up to the i-th only.
+        mask: Booleans that are broadcast to (…, heads, S, T): which keys a query sees.
+        bias: Numbers that are broadcast to (…, heads, S, T), and added to the scores. They get a gradient.
+        scale: What scores are multiplied by; 1/√d if nothing is said.
+        chunk: How many queries are looked at together; by default what a cache likes.
+
+    Example:
+        >>> import numpy as np, pullback as pb
+        >>> x = np.eye(2)[None]
+        >>> pb.ops.attention(x, x, x, causal=True)[0, 0].tolist()
+        [1.0, 0.0]
+
+    Do not use it for a few hundred keys: the scores fit into memory, and plain products are as fast.
+    """
+    xp = namespace(q, k, v)
+    lead, heads, s, d, t = _read(q, k, v)
+    groups = heads // int(k.shape[-3])
+    scale = 1 / math.sqrt(d) if scale is None else scale
+    if chunk is None and mask is None and bias is None:
+        fused = _fused(q)
+        if fused is not None:
+            return fused(q, k, v, causal=causal, scale=scale, groups=groups)
+    if mask is not None and "bool" not in str(mask.dtype):
+        raise OptionError.about(
+            "attention",
+            found=f"a mask of {mask.dtype}",
+            expected="booleans: which keys are seen",
+            why="numbers that are added to the scores are a bias",
+            fix="bias=mask",
+        )
+    batch = math.prod(lead) if None not in lead else -1
+    keys = int(k.shape[-3])
+    queries = xp.reshape(q, (-1 if batch < 0 else batch * keys, groups, s, d))
+    total = max(batch, 1) * heads * t
+    size = chunks.tokens_of("attention", chunk, total, s, near=kernels_of(q).is_near(q))
+    laid = [
+        None if a is None else _laid(xp, a, name, (*lead, heads, s, t), groups)
+        for name, a in (("mask", mask), ("bias", bias))
+    ]
+    out = chunked(
+        xp.permute_dims(queries, (2, 0, 1, 3)),
+        xp.reshape(k, (-1, t, d)),
+        xp.reshape(v, (-1, t, int(v.shape[-1]))),
+        *laid,
+        groups=groups,
+        causal=bool(causal),
+        scale=float(scale),
+        chunk=size,
+    )
+    shape = (*(-1 if n is None else n for n in lead), heads, s, int(v.shape[-1]))
+    return xp.reshape(xp.permute_dims(out, (1, 2, 0, 3)), shape)
+
+
+# AutoGraph must not convert this file: nothing in it depends on values.
+vars(attention)["autograph_info__"] = {}
+
+
+def _read(q: Any, k: Any, v: Any) -> tuple[tuple[Any, ...], int, int, int, int]:
+    """Give the leading axes, the heads, both lengths and the depth; refuse shapes that do not fit."""
+    shapes = [tuple(a.shape) for a in (q, k, v)]
+    ranks = {len(shape) for shape in shapes}
+    fits = len(ranks) == 1 and min(ranks) >= 3
+    if fits:
+        (*lead, heads, s, d), (*lead_k, heads_k, t, d_k), (*lead_v, heads_v, t_v, e) = shapes
+        fits = lead == lead_k == lead_v and d == d_k and (heads_k, t) == (heads_v, t_v)
+        fits = fits and None not in (heads, heads_k, s, t, d, e) and heads_k > 0 and heads % heads_k == 0
+        fits = fits and sum(n is None for n in lead) <= 1
+    if not fits:
+        raise UnsupportedInputError.about(
+            "attention",
+            found="q, k and v of shapes " + ", ".join(str(shape) for shape in shapes),
+            expected="(…, heads, S, d), (…, heads, T, d) and (…, heads, T, e), where the heads of k and v "
+            "divide those of q, and all lengths but one of a batch are known",
+            fix="xp.permute_dims(q, (0, 2, 1, 3)) for a q of (batch, S, heads, d)",
+        )
+    return tuple(lead), heads, s, d, t
+
+
+def _laid(xp: Any, a: Any, name: str, shape: tuple[Any, ...], groups: int) -> Any:
+    """Lay a mask or a bias out as (S or 1, N or 1, G or 1, T or 1)."""
+    have = (1,) * (len(shape) - len(a.shape)) + tuple(a.shape)
+    if len(have) != len(shape) or any(n not in (1, m) for n, m in zip(have, shape)):
+        raise UnsupportedInputError.about(
+            "attention",
+            found=f"a {name} of shape {tuple(a.shape)}",
+            expected=f"one that is broadcast to {shape}",
+            fix=f"{name}[:, None] for one that has no axis of heads",
+        )
+    *lead, heads, s, t = have
+    whole, keys = shape[:-3], shape[-3] // groups
+    # Batches and heads of keys become one axis: it is broadcast as a whole, or not at all.
+    group = 1 if heads == 1 else groups
+    if all(n == 1 for n in lead) and heads == 1:
+        return xp.permute_dims(xp.reshape(a, (1, 1, s, t)), (2, 0, 1, 3))
+    parts = xp.reshape(a, (*lead, 1 if heads == 1 else keys, group, s, t))
+    full = xp.broadcast_to(parts, (*whole, keys, group, s, t))
+    return xp.permute_dims(xp.reshape(full, (-1, group, s, t)), (2, 0, 1, 3))
+
+
+def _fused(q: Any) -> Any:
+    """Give the kernel that a framework has itself, if there is one that is faster."""
+    role = hosts.role(type(q))
+    framework = "" if isinstance(role, hosts.Role) else hosts.framework_of(role)
+    return import_module(f"{__package__}.{framework}").fused if framework in _FUSED else None

@@ -1,0 +1,113 @@
+"""Attention over some queries at a time: of the scores a chunk is held, never the square of the length.
+
+    z = s·q kᵀ + bias     L = log Σ eᶻ     p = e^(z − L)     o = p v
+    do given:   Δ = Σ do∘o     dv = pᵀ do     dz = p∘(do vᵀ − Δ)     dq = s·dz k     dk = s·dzᵀ q
+
+Kept: q, k, v, o and L, one number a query; the scores of a chunk are computed again. The pullback is made of
+ordinary operations, so higher orders are derived. Scores and sums are of float32 at least.
+
+Domain: finite scores. Edges: a query that sees no key gives 0, with gradients 0; hidden scores are −∞.
+After M. Rabe and C. Staats, Self-attention does not need O(n²) memory, 2021, and T. Dao et al.,
+FlashAttention, 2022.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pullback.define import custom_gradient
+from pullback.namespace import namespace
+from pullback.ops.linear.kernels import kernels_of
+
+
+@custom_gradient
+def chunked(
+    q: Any, k: Any, v: Any, mask: Any, bias: Any, *, groups: int, causal: bool, scale: float, chunk: int
+) -> Any:
+    """Attend, a chunk of queries at a time.
+
+    Queries come first: q is (S, N, G, d), k and v are (N, T, d), where G heads of queries share one of the N
+    heads of keys, of all batches. Masks and biases are (S or 1, N or 1, G or 1, T or 1).
+    """
+    xp, kernels = namespace(q), kernels_of(q)
+    count, t = kernels.length(q), int(k.shape[1])
+    many = -1 if k.shape[0] is None else int(k.shape[0])
+    keys, values = kernels.wide(k), kernels.wide(v)
+    columns = xp.arange(t, dtype=xp.int32)
+
+    def flat(a: Any, size: Any) -> Any:
+        """(c, N, G, d) → (N, c·G, d)"""
+        return xp.reshape(xp.permute_dims(a, (1, 0, 2, 3)), (many, size * groups, int(a.shape[-1])))
+
+    def deep(a: Any, size: Any) -> Any:
+        """(N, c·G, d) → (c, N, G, d)"""
+        return xp.permute_dims(xp.reshape(a, (many, size, groups, int(a.shape[-1]))), (1, 0, 2, 3))
+
+    def part(a: Any, start: Any, size: Any) -> Any:
+        return a if a.shape[0] == 1 else kernels.rows(a, start, size)
+
+    def scores(start: Any, size: Any) -> tuple[Any, Any]:
+        """Give the queries of a chunk, and (c, N, G, T): their scores."""
+        rows = flat(kernels.wide(kernels.rows(q, start, size)), size)
+        z = deep((rows * scale) @ xp.matrix_transpose(keys), size)
+        if bias is not None:
+            z = z + kernels.wide(part(bias, start, size))
+        if mask is not None:
+            z = xp.where(part(mask, start, size), z, xp.full_like(z, -xp.inf))
+        if causal:
+            seen = columns[None, :] <= (xp.arange(size, dtype=xp.int32) + start)[:, None]
+            z = xp.where(seen[:, None, None, :], z, xp.full_like(z, -xp.inf))
+        return rows, z
+
+    def attend(start: Any, size: Any, carry: Any) -> Any:
+        _, z = scores(start, size)
+        top = xp.max(z, axis=-1, keepdims=True) if t else xp.sum(z, axis=-1, keepdims=True) - xp.inf
+        top = xp.where(xp.isfinite(top), top, xp.zeros_like(top))
+        e = xp.exp(z - top)
+        total = xp.sum(e, axis=-1, keepdims=True)
+        some = total > 0
+        total = xp.where(some, total, xp.ones_like(total))
+        o = deep(flat(e, size) @ values, size) / total
+        level = xp.where(some, top + xp.log(total), xp.full_like(total, xp.inf))
+        return carry, (o, level)
+
+    like = kernels.wide(q)
+    rows_of_v = like[..., :1] * 0 + xp.zeros((int(v.shape[-1]),), dtype=like.dtype)
+    _, (out, level) = kernels.fold(count, chunk, attend, (), (rows_of_v, like[..., :1]))
+
+    def grad(dout: Any) -> Any:
+        def pull(start: Any, size: Any, carry: Any) -> Any:
+            rows, z = scores(start, size)
+            dk, dv, *db = carry
+            do = kernels.wide(kernels.rows(dout, start, size))
+            p = xp.exp(z - kernels.rows(level, start, size))
+            delta = xp.sum(do * kernels.rows(out, start, size), axis=-1, keepdims=True)
+            do = flat(do, size)
+            dv = dv + xp.matrix_transpose(flat(p, size)) @ do
+            dz = p * (deep(do @ xp.matrix_transpose(values), size) - delta)
+            flattened = flat(dz, size)
+            dk = dk + xp.matrix_transpose(flattened) @ rows * scale
+            blocks = [deep(flattened @ keys * scale, size)]
+            if bias is not None:
+                summed = _summed(xp, dz, bias, whole=bias.shape[0] == 1)
+                blocks += [] if db else [summed]
+                db = [db[0] + summed] if db else []
+            return (dk, dv, *db), tuple(blocks)
+
+        alone = (
+            bias is not None and bias.shape[0] == 1
+        )  # the same bias for all queries: a sum over the chunks
+        carry = (keys * 0, values * 0, *([kernels.wide(bias) * 0] if alone else []))
+        likes = (like, *([kernels.wide(bias)] if bias is not None and not alone else []))
+        (dk, dv, *db), (dq, *rest) = kernels.fold(count, chunk, pull, carry, likes)
+        found = {"q": dq, "k": dk, "v": dv}
+        return found if bias is None else {**found, "bias": (*db, *rest)[0]}
+
+    return xp.astype(out, q.dtype), grad
+
+
+def _summed(xp: Any, dz: Any, bias: Any, *, whole: bool) -> Any:
+    """Sum over the axes along which a bias was broadcast."""
+    axes = [axis for axis in (1, 2, 3) if bias.shape[axis] == 1 and dz.shape[axis] != 1]
+    axes = [0, *axes] if whole else axes
+    return xp.sum(dz, axis=tuple(axes), keepdims=True) if axes else dz

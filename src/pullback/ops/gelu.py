@@ -1,0 +1,91 @@
+"""gelu: x·Φ(x), with Φ the distribution function of the normal distribution; kept as its input alone.
+
+    Φ(x) = ½·(1 + erf(x/√2)),   slope  Φ(x) + x·φ(x),   φ(x) = e^(−x²/2) / √(2π)
+    approximate:   Φ(x) ≈ t = σ(2u),   u = √(2/π)·(x + 0.044715·x³),   slope  t + 2·x·t·(1 − t)·u′
+
+σ(2u) is ½·(1 + tanh u) without its loss of digits for negative x. All is computed again in the pullback.
+
+On PyTorch its own kernels run, forward and backward: they keep the input alone too. `tf.nn.gelu`
+keeps four tensors of the size of its input, six in the approximate form; here the formula runs.
+
+Domain: every finite x. Below −5 the exact form has few digits, as PyTorch's and TensorFlow's own: 1 + erf
+loses them. Edges: −∞ is NaN, for ∞·0 is; the limit is 0 with slope 0. NaN stays NaN. After D. Hendrycks and
+K. Gimpel, Gaussian error linear units, 2016 (arXiv:1606.08415).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from pullback import hosts
+from pullback.define import custom_gradient
+from pullback.example import example
+from pullback.hosts.operation import Function
+from pullback.namespace import namespace
+from pullback.ops.reduced import narrow, wide
+from pullback.options import require_word
+from pullback.typed import T
+
+_ROOT, _HALF, _CUBE = 1 / math.sqrt(2 * math.pi), 1 / math.sqrt(2), 0.044715
+_WORDS = ("none", "tanh")
+_TWICE = 2 * math.sqrt(2 / math.pi)  # of 2u
+
+
+def gelu_of(x: Any, approximate: str) -> Any:
+    """Give x·Φ(x) by the host's own operation, or the formula."""
+    require_word("gelu", "approximate", approximate, _WORDS)
+    host = hosts.of(x)
+    fused = host.fused.get("gelu")
+    if fused is not None:
+        return fused.value(x, approximate)
+    work = wide("gelu", x)
+    if approximate == "tanh":
+        return narrow(work * _sigmoid(work, work * work), x)
+    return narrow((work * 0.5) * (1 + host.arrays.erf(work * _HALF)), x)
+
+
+def gelu_pulled(dy: Any, x: Any, approximate: str) -> Any:
+    """Give dy times the slope at x, by the host's own operation, or the formula."""
+    host = hosts.of(x)
+    fused = host.fused.get("gelu")
+    found = None if fused is None else fused.pull(dy, x, approximate)
+    if found is not None:
+        return found
+    work, dy = wide("gelu", x), wide("gelu", dy)
+    squared = work * work
+    if approximate == "tanh":
+        t = _sigmoid(work, squared)
+        return dy * (t * (1 + work * (1 - t) * (_TWICE + (3 * _CUBE * _TWICE) * squared)))
+    density = namespace(x).exp(squared * -0.5) * _ROOT
+    return dy * (0.5 * (1 + host.arrays.erf(work * _HALF)) + work * density)
+
+
+def _sigmoid(x: Any, squared: Any) -> Any:
+    return hosts.of(x).arrays.sigmoid(x * (_TWICE + (_CUBE * _TWICE) * squared))
+
+
+@custom_gradient
+@example(np.array([0.7, -1.3, 2.1]))
+@example(np.array([0.7, -1.3, 2.1]), approximate="tanh")
+def gelu(x: T, *, approximate: str = "none") -> tuple[T, Function]:
+    """Give x·Φ(x), and keep nothing but x.
+
+    Args:
+        x: Any real values.
+        approximate: `"none"`, or `"tanh"` for the form of the first transformers.
+
+    Example:
+        >>> import numpy as np, pullback as pb
+        >>> pb.ops.gelu(np.array([-10.0, 0.0, 10.0])).round(3).tolist()
+        [-0.0, 0.0, 10.0]
+
+    Do not use it with a gate beside it: `geglu` keeps less.
+    """
+
+    def grad(dy: Any) -> Any:
+        return gelu_pulled(dy, x, approximate)
+
+    return gelu_of(x, approximate), grad

@@ -1,0 +1,74 @@
+"""What the rules with a chosen subgradient share: which choices are honest, and ties along an axis.
+
+At a kink every number between the slopes of both sides is a subgradient, and no other one is.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+from typing import Any
+
+from pullback import hosts
+from pullback.errors import OptionError
+from pullback.options import require_axis, require_word
+
+TIES = ("even", "first")
+
+
+def require_slope(verb: str, name: str, value: Any, low: float, high: float) -> None:
+    """Refuse a slope that does not lie between those of both sides."""
+    if isinstance(value, numbers.Real) and not isinstance(value, bool) and low <= float(value) <= high:
+        return
+    raise OptionError.about(
+        verb,
+        found=f"{name}={value!r}"[:80],
+        expected=f"a number from {low:g} to {high:g}" if high < math.inf else "a number that is not negative",
+        why="what is not between the slopes of both sides is no subgradient",
+        fix=f"{name}={max(low, 0.0):g}",
+    )
+
+
+def require_axes(verb: str, axis: Any, x: Any) -> tuple[int, ...] | None:
+    """Give axes of x as a tuple; None is all of them."""
+    if axis is None:
+        return None
+    return tuple(require_axis(verb, "axis", one, x) for one in (axis if isinstance(axis, tuple) else (axis,)))
+
+
+def kept(xp: Any, y: Any, axes: tuple[int, ...] | None, x: Any) -> Any:
+    """Give a reduced tensor its axes back, with length one."""
+    if axes is None:
+        return y  # a scalar
+    rank = len(x.shape)
+    for axis in sorted(a % rank for a in axes):
+        y = xp.expand_dims(y, axis=axis)
+    return y
+
+
+def shares(xp: Any, x: Any, best: Any, axes: tuple[int, ...] | None, ties: str) -> Any:
+    """Divide 1 among the entries that are the best along the axes: evenly, or all of it to the first."""
+    met = x == best
+    if ties == "first":
+        met = met & (_order(xp, met, axes) == 1)
+    share = xp.astype(met, x.dtype)
+    return share / xp.sum(share, axis=axes, keepdims=True)
+
+
+def _order(xp: Any, met: Any, axes: tuple[int, ...] | None) -> Any:
+    """Count the entries that are met, along one axis."""
+    (axis,) = axes or (0,)
+    return xp.cumulative_sum(xp.astype(met, xp.int32), axis=axis)
+
+
+def require_ties(verb: str, ties: Any, axes: tuple[int, ...] | None, x: Any) -> None:
+    """Refuse another word, and a first one of several axes, along which there is none."""
+    require_word(verb, "ties", ties, TIES)
+    count = len(hosts.of(x).spec(x).shape or ()) if axes is None else len(axes)
+    if ties == "first" and count != 1:
+        raise OptionError.about(
+            verb,
+            found=f"ties='first' along {count} axes",
+            expected="one axis, along which one entry comes first",
+            fix="axis=-1",
+        )

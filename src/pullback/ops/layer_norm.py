@@ -1,0 +1,123 @@
+"""layer_norm: (x − μ)·r·scale + offset with r = 1/√(σ² + ε), kept as its inputs alone.
+
+    with u = dy·scale and c = x − μ:   dx = r·(u − mean u − c·mean(u·c)/(σ² + ε)),   x̂ = c·r
+    dscale = Σ dy·x̂,   doffset = Σ dy,   both over the other axes
+
+μ and r are computed again in the pullback: the frameworks' own keep them, and TensorFlow every step of the
+way to them. There is nothing faster that keeps as little: PyTorch's kernel keeps μ and r, two numbers per
+row.
+
+Domain: every finite x. Edges: ε > 0 makes a constant row the offset; ε = 0 makes it NaN. Infinities and NaN
+make a row NaN. The variance is that around the mean, taken first, so a large mean costs it no digits. After
+J. Ba et al., Layer normalization, 2016 (arXiv:1607.06450).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pullback import hosts
+from pullback.define import custom_gradient
+from pullback.elementwise import unbroadcast
+from pullback.example import example
+from pullback.hosts.operation import Function
+from pullback.namespace import namespace
+from pullback.ops.reduced import Axis, axes_of, narrow, wide
+from pullback.options import require_number
+from pullback.typed import T
+
+_X = np.array([[0.7, -1.3, 2.1], [0.4, 0.9, -2.6]])
+
+
+def standardized(x: Any, axes: tuple[int, ...], eps: float) -> tuple[Any, Any, Any, Any]:
+    """Give x − μ, r, μ and σ² along axes."""
+    xp = namespace(x)
+    mean = xp.mean(x, axis=axes, keepdims=True)
+    centred = x - mean
+    variance = xp.mean(centred * centred, axis=axes, keepdims=True)
+    r = 1 / xp.sqrt(variance + eps)
+    return centred, r, mean, variance
+
+
+def across(u: Any, centred: Any, square: Any, axes: tuple[int, ...]) -> Any:
+    """Give u without its mean and without what of it lies along x − μ."""
+    xp = namespace(u)
+    along = xp.mean(u * centred, axis=axes, keepdims=True) / square
+    return u - xp.mean(u, axis=axes, keepdims=True) - centred * along
+
+
+def affine(verb: str, x: Any, scale: Any, offset: Any) -> Any:
+    """Give x·scale + offset, with what there is of these."""
+    x = x if scale is None else x * wide(verb, scale)
+    return x if offset is None else x + wide(verb, offset)
+
+
+def pulled_parts(dy: Any, xhat: Any, scale: Any, offset: Any) -> list[Any]:
+    """Give the cotangents of scale and offset, of what there is of these."""
+    parts = [] if scale is None else [unbroadcast(dy * xhat, like=scale)]
+    return parts if offset is None else [*parts, unbroadcast(dy, like=offset)]
+
+
+@custom_gradient
+@example(_X, np.array([1.1, 0.7, -0.4]), np.array([0.1, 0.2, -0.3]))
+@example(_X, axis=(0, 1), eps=1e-3)
+def layer_norm(
+    x: T, scale: Any = None, offset: Any = None, *, axis: Axis = -1, eps: float = 1e-5
+) -> tuple[T, Function]:
+    """Take the mean along axes away, divide by the deviation, and keep nothing but the inputs.
+
+    Args:
+        x: Any real values.
+        scale: What the result is multiplied with, if anything; it broadcasts to x.
+        offset: What is added in the end, if anything; it broadcasts to x.
+        axis: The axis, or axes, of one mean.
+        eps: What is added to the variance.
+
+    Example:
+        >>> import numpy as np, pullback as pb
+        >>> pb.ops.layer_norm(np.array([1.0, 3.0]), np.array([1.0, 2.0])).round(3).tolist()
+        [-1.0, 2.0]
+
+    Do not use it where the mean need not go: `rms_norm` is cheaper.
+    """
+    require_number("layer_norm", "eps", eps, least=0, fix="eps=1e-5")
+
+    def grad(dy: Any) -> Any:
+        return _pulled(dy, x, scale, offset, axis, eps)
+
+    return _value(x, scale, offset, axis, eps), grad
+
+
+def _value(x: Any, scale: Any, offset: Any, axis: Axis, eps: float) -> Any:
+    axes = axes_of("layer_norm", x, axis)
+    fused = _fused(x, scale, offset, axes)
+    if fused is not None:
+        return fused.value(x, scale, offset, len(axes), eps)
+    centred, r, _, _ = standardized(wide("layer_norm", x), axes, eps)
+    return narrow(affine("layer_norm", centred * r, scale, offset), x)
+
+
+def _fused(x: Any, scale: Any, offset: Any, axes: tuple[int, ...]) -> Any:
+    """Give the host's own operation, for the last axes, and a scale and an offset that have just these."""
+    fused = hosts.of(x).fused.get("layer_norm")
+    rank = len(x.shape) if fused is not None else 0
+    if fused is None or not axes or axes != tuple(range(rank - len(axes), rank)):
+        return None
+    shape, kind = x.shape[axes[0] :], x.dtype
+    fits = (part is None or (part.shape == shape and part.dtype == kind) for part in (scale, offset))
+    return fused if all(fits) else None
+
+
+def _pulled(dy: Any, x: Any, scale: Any, offset: Any, axis: Axis, eps: float) -> Any:
+    axes = axes_of("layer_norm", x, axis)
+    fused = _fused(x, scale, offset, axes)
+    found = None if fused is None else fused.pull(dy, x, scale, offset, len(axes), eps)
+    if found is not None:
+        return found
+    dy = wide("layer_norm", dy)
+    centred, r, _, variance = standardized(wide("layer_norm", x), axes, eps)
+    u = dy if scale is None else dy * wide("layer_norm", scale)
+    dx = across(u, centred, variance + eps, axes) * r
+    return (dx, *pulled_parts(dy, centred * r, scale, offset))

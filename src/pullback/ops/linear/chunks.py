@@ -1,0 +1,36 @@
+"""How much is computed at a time: as many logits as a cache likes, and no fewer than pay off.
+
+A processor is fastest while a chunk stays near it: 8 MiB of float32. A GPU needs large products, and a sum of
+them in few parts: there a chunk has 2048 tokens, or 256 MiB of float32.
+"""
+
+from __future__ import annotations
+
+import numbers
+from typing import Any
+
+from pullback.errors import OptionError
+
+NEAR, FAR, TOKENS = 2**21, 2**26, 2048
+STEP = 128  # the least, and what longer ones are multiples of
+
+
+def classes_of(name: str, chunk: Any, tokens: int | None, classes: int | None, *, near: bool) -> int:
+    """Give how many classes are looked at together, for so many tokens."""
+    return _chunk(name, chunk, (NEAR if near else FAR) // max(tokens or 1024, 1), classes)
+
+
+def tokens_of(name: str, chunk: Any, classes: int | None, tokens: int | None, *, near: bool) -> int:
+    """Give how many tokens are looked at together, with so many classes."""
+    return _chunk(name, chunk, NEAR // max(classes or 1024, 1) if near else TOKENS, tokens)
+
+
+def _chunk(name: str, chunk: Any, wanted: int, length: int | None) -> int:
+    if chunk is not None:
+        if not isinstance(chunk, numbers.Integral) or isinstance(chunk, bool) or chunk < 1:
+            raise OptionError.about(
+                name, found=f"chunk={chunk!r}", expected="a whole number of at least 1", fix="chunk=1024"
+            )
+        return int(chunk)
+    wanted = max(STEP, wanted // STEP * STEP)
+    return wanted if length is None else max(1, min(wanted, length))

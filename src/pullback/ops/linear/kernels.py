@@ -1,0 +1,102 @@
+"""What the losses ask of a host beside the array API: loops, slices, and products of a wide dtype.
+
+A host answers in a file of its name here, which is imported when its arrays are met.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import Any, Protocol, cast
+
+from pullback import hosts
+
+Array = Any
+Carry = tuple[Array, ...]
+# (first row, number of rows, carry) ↦ (carry, blocks of so many rows)
+Step = Callable[[Any, Any, Carry], tuple[Carry, tuple[Array, ...]]]
+Folded = tuple[Carry, tuple[Array, ...]]
+
+
+class Kernels(Protocol):
+    """Do in one framework what the array API has no word for."""
+
+    def adds_in_place(self, w: Array) -> bool:
+        """Tell whether a sum of gradients of w is made in its place, at no further cost."""
+
+    def wide(self, a: Array) -> Array:
+        """Give an array in the dtype that sums are taken in: float32 for the 16-bit ones."""
+
+    def index(self, labels: Array) -> Array:
+        """Give whole numbers in a dtype that holds them all, and their differences."""
+
+    def numbered(self, a: Array) -> Array:
+        """Give the number of each row, from 0."""
+
+    def zeros(self, x: Array) -> Array:
+        """Give a zero of the wide dtype for each row."""
+
+    def fold(self, count: Any, size: int, step: Step, carry: Carry, likes: Sequence[Array] = ()) -> Folded:
+        """Go through rows in chunks, the last one shorter; give the last carry, and the blocks in a row.
+
+        Of each step comes a block for each of `likes`; all of them together have its shape and its dtype.
+        """
+
+    def rows(self, a: Array, start: Any, size: Any) -> Array:
+        """Give some rows of an array."""
+
+    def product(self, a: Array, b: Array) -> Array:
+        """Give a·bᵀ in the wide dtype."""
+
+    def into(self, g: Array, w: Array) -> Array:
+        """Give g·w in the wide dtype."""
+
+    def across(self, g: Array, x: Array) -> Array:
+        """Give gᵀ·x in the wide dtype."""
+
+    def sums_of(self, w: Array) -> Array:
+        """Give a place for the gradient of w, in the dtype that it is summed up in."""
+
+    def added(self, dw: Array, g: Array, x: Array, start: Any) -> Array:
+        """Give dw + gᵀ·x, or gᵀ·x if x begins at row 0; dw is used up."""
+
+    def times(self, dy: Array, part: Array) -> Array:
+        """Give the product with a scalar: the part itself, where the scalar is known to be 1."""
+
+    def fused(self, z: Array, labels: Array, c: Array, **options: Any) -> tuple[Array, Array] | None:
+        """Give losses and slopes of logits by one kernel; None where there is none, and nothing is done."""
+
+    def raw_product(self, a: Array, b: Array, bias: Array | None) -> Array:
+        """Give a·bᵀ + bias as the host is fastest at."""
+
+    def exp_of(self, z: Array, level: Array) -> Array:
+        """Give exp(z − level), a level a row; z is used up."""
+
+    def scaled(self, e: Array, factors: Array) -> Array:
+        """Give e times a factor a row; e is used up."""
+
+    def picked(self, z: Array, labels: Array, start: Any) -> Array:
+        """Give the element of each row that has its label, 0 for a row of others; z begins at `start`."""
+
+    def add_picked(self, z: Array, labels: Array, start: Any, values: Array) -> Array:
+        """Add to the element of each row that has its label, if there is one; z begins at `start`."""
+
+    def assert_none(self, bad: Array, text: str) -> None:
+        """Say the text, in a program that cannot be asked now, if any of these is true; where one can."""
+
+    def is_near(self, x: Array) -> bool:
+        """Tell whether small chunks are fast: on a processor, and on no accelerator."""
+
+    def length(self, a: Array) -> Any:
+        """Give the number of rows: an int, or a tensor where none is known."""
+
+
+def kernels_of(x: Array) -> Kernels:
+    """Give the kernels of the host that an array belongs to."""
+    return _kernels(hosts.framework_of(hosts.of(x)) or "numpy")
+
+
+@functools.cache
+def _kernels(framework: str) -> Kernels:
+    return cast(Kernels, import_module(f"{__package__}.{framework}"))

@@ -1,0 +1,110 @@
+"""NumPy: values only."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from pullback.ops.linear.kernels import Carry, Folded, Step
+
+
+def adds_in_place(w: Any) -> bool:
+    return False
+
+
+def wide(a: Any) -> Any:
+    return a.astype(np.result_type(a.dtype, np.float32))
+
+
+def index(labels: Any) -> Any:
+    return labels.astype(np.int64)
+
+
+def numbered(a: Any) -> Any:
+    return np.arange(len(a))
+
+
+def zeros(x: Any) -> Any:
+    return np.zeros(x.shape[:1], np.result_type(x.dtype, np.float32))
+
+
+def fold(count: Any, size: int, step: Step, carry: Carry, likes: Sequence[Any] = ()) -> Folded:
+    made = tuple(map(np.empty_like, likes))
+    for start in range(0, max(count, 1), size):
+        stop = min(start + size, count)
+        carry, blocks = step(start, stop - start, carry)
+        for a, block in zip(made, blocks):
+            a[start:stop] = block
+    return carry, made
+
+
+def rows(a: Any, start: int, size: int) -> Any:
+    return a[start : start + size]
+
+
+def length(a: Any) -> int:
+    return int(a.shape[0])
+
+
+def product(a: Any, b: Any) -> Any:
+    return wide(a) @ wide(b).T
+
+
+def into(g: Any, w: Any) -> Any:
+    return g @ wide(w)
+
+
+def across(g: Any, x: Any) -> Any:
+    return g.T @ wide(x)
+
+
+def raw_product(a: Any, b: Any, bias: Any | None) -> Any:
+    z = product(a, b)
+    return z if bias is None else z + wide(bias)
+
+
+def sums_of(w: Any) -> Any:
+    return np.zeros_like(wide(w))
+
+
+def times(dy: Any, part: Any) -> Any:
+    return dy * wide(part)
+
+
+def fused(z: Any, labels: Any, c: Any, **options: Any) -> None:
+    """There is no such kernel here."""
+
+
+def added(dw: Any, g: Any, x: Any, start: Any) -> Any:
+    return dw + across(g, x)
+
+
+def exp_of(z: Any, level: Any) -> Any:
+    return np.exp(z - level[:, None])
+
+
+def scaled(e: Any, factors: Any) -> Any:
+    return e * factors[:, None]
+
+
+def picked(z: Any, labels: Any, start: Any) -> Any:
+    places = labels - start
+    inside = (places >= 0) & (places < z.shape[1])
+    return np.where(inside, z[np.arange(len(z)), np.where(inside, places, 0)], 0)
+
+
+def add_picked(z: Any, labels: Any, start: Any, values: Any) -> Any:
+    places = labels - start
+    inside = (places >= 0) & (places < z.shape[1])
+    z[np.arange(len(z))[inside], places[inside]] += values[inside]
+    return z
+
+
+def assert_none(bad: Any, text: str) -> None:
+    raise AssertionError("the values of an array are known")
+
+
+def is_near(x: Any) -> bool:
+    return True

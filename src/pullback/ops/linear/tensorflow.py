@@ -1,0 +1,150 @@
+"""TensorFlow: a loop with one turn at a time in a graph, a loop of Python in eager mode.
+
+A graph starts whatever is ready, so independent chunks would all be alive at once: the loop has a carry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from pullback.ops.linear.kernels import Carry, Folded, Step
+
+
+def adds_in_place(w: Any) -> bool:
+    return False
+
+
+def wide(a: Any) -> Any:
+    return tf.cast(a, tf.float32) if a.dtype.size < 4 else a
+
+
+def index(labels: Any) -> Any:
+    return tf.cast(labels, tf.int64)
+
+
+def numbered(a: Any) -> Any:
+    return tf.range(tf.shape(a, tf.int64)[0])
+
+
+def zeros(x: Any) -> Any:
+    return tf.zeros(tf.shape(x)[:1], tf.float32 if x.dtype.size < 4 else x.dtype)
+
+
+def fold(count: Any, size: int, step: Step, carry: Carry, likes: Sequence[Any] = ()) -> Folded:
+    full, rest = count // size, count % size
+    parts: list[Any] = []
+    if tf.executing_eagerly():
+        for i in range(full):
+            carry, blocks = step(i * size, size, carry)
+            parts.append(_cast(blocks, likes))
+    elif not isinstance(full, int) or full > 0:
+        carry, blocks = _looped(full, size, step, carry, likes)
+        parts.append(blocks)
+    if not isinstance(rest, int) or rest > 0 or not parts:
+        carry, blocks = step(full * size, rest, carry)
+        parts.append(_cast(blocks, likes))
+    return carry, parts[0] if len(parts) == 1 else tuple(tf.concat(blocks, 0) for blocks in zip(*parts))
+
+
+def _looped(count: Any, size: int, step: Step, carry: Carry, likes: Sequence[Any]) -> Folded:
+    """Go through the whole chunks in a loop of the graph."""
+    arrays = tuple(
+        tf.TensorArray(like.dtype, size=count, element_shape=(size, *like.shape[1:])) for like in likes
+    )
+
+    def turn(i: Any, carry: Carry, arrays: Any) -> Any:
+        carry, blocks = step(i * size, size, carry)
+        blocks = _cast(blocks, likes)
+        return i + 1, carry, tuple(a.write(i, block) for a, block in zip(arrays, blocks))
+
+    _, carry, arrays = tf.while_loop(
+        lambda i, *_: i < count,
+        turn,
+        (tf.constant(0), carry, arrays),
+        parallel_iterations=1,
+        maximum_iterations=count if isinstance(count, int) else None,
+    )
+    return carry, tuple(a.concat() for a in arrays)
+
+
+def _cast(blocks: Sequence[Any], likes: Sequence[Any]) -> tuple[Any, ...]:
+    return tuple(tf.cast(block, like.dtype) for block, like in zip(blocks, likes))
+
+
+def rows(a: Any, start: Any, size: Any) -> Any:
+    shape = [tf.shape(a)[i] if n is None else n for i, n in enumerate(a.shape)]
+    return tf.slice(a, [start, *[0] * (len(shape) - 1)], [size, *shape[1:]])
+
+
+def length(a: Any) -> Any:
+    return tf.shape(a)[0] if a.shape[0] is None else int(a.shape[0])
+
+
+def product(a: Any, b: Any) -> Any:
+    return tf.matmul(wide(a), wide(b), transpose_b=True)
+
+
+def into(g: Any, w: Any) -> Any:
+    return tf.matmul(g, wide(w))
+
+
+def across(g: Any, x: Any) -> Any:
+    return tf.matmul(g, wide(x), transpose_a=True)
+
+
+def raw_product(a: Any, b: Any, bias: Any | None) -> Any:
+    z = product(a, b)
+    return z if bias is None else z + wide(bias)
+
+
+def sums_of(w: Any) -> Any:
+    return tf.zeros_like(wide(w))
+
+
+def times(dy: Any, part: Any) -> Any:
+    return dy * wide(part)
+
+
+def fused(z: Any, labels: Any, c: Any, **options: Any) -> None:
+    """There is no such kernel here."""
+
+
+def added(dw: Any, g: Any, x: Any, start: Any) -> Any:
+    return dw + across(g, x)
+
+
+def exp_of(z: Any, level: Any) -> Any:
+    return tf.exp(z - level[:, None])
+
+
+def scaled(e: Any, factors: Any) -> Any:
+    return e * factors[:, None]
+
+
+def _inside(z: Any, places: Any) -> tuple[Any, Any]:
+    """Give an index that every row has, and where it is the place that was meant."""
+    last = tf.cast(tf.shape(z)[1] - 1, places.dtype)
+    index = tf.clip_by_value(places, 0, last)
+    each = tf.range(tf.cast(tf.shape(z)[0], places.dtype))
+    return tf.stack([each, index], 1), places == index
+
+
+def picked(z: Any, labels: Any, start: Any) -> Any:
+    index, inside = _inside(z, labels - tf.cast(start, labels.dtype))
+    return tf.where(inside, tf.gather_nd(z, index), tf.zeros((), z.dtype))
+
+
+def add_picked(z: Any, labels: Any, start: Any, values: Any) -> Any:
+    index, inside = _inside(z, labels - tf.cast(start, labels.dtype))
+    return tf.tensor_scatter_nd_add(z, index, tf.where(inside, values, tf.zeros((), z.dtype)))
+
+
+def assert_none(bad: Any, text: str) -> None:
+    tf.debugging.Assert(tf.logical_not(tf.reduce_any(bad)), [text])
+
+
+def is_near(x: Any) -> bool:
+    return not tf.config.list_logical_devices("GPU")

@@ -1,0 +1,147 @@
+"""PyTorch: chunks in a loop of Python, written in place into results that are made once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from pullback import hosts
+from pullback.ops.linear.kernels import Carry, Folded, Step
+
+
+def adds_in_place(w: Any) -> bool:
+    return _is_fast(w) or wide(w[:0]).dtype == w.dtype
+
+
+def wide(a: Any) -> Any:
+    return a.to(torch.promote_types(a.dtype, torch.float32))
+
+
+def index(labels: Any) -> Any:
+    return labels.long()
+
+
+def numbered(a: Any) -> Any:
+    return torch.arange(len(a), device=a.device)
+
+
+def zeros(x: Any) -> Any:
+    return x.new_zeros(x.shape[:1], dtype=torch.promote_types(x.dtype, torch.float32))
+
+
+def fold(count: Any, size: int, step: Step, carry: Carry, likes: Sequence[Any] = ()) -> Folded:
+    made: list[Any] = []
+    for start in range(0, max(count, 1), size):
+        stop = min(start + size, count)
+        carry, blocks = step(start, stop - start, carry)
+        if not made:  # of the first blocks: a batch of blocks makes a batch of results
+            shapes = [(count, *like.shape[1:]) for like in likes]
+            made = [b.new_empty(shape, dtype=a.dtype) for a, b, shape in zip(likes, blocks, shapes)]
+        for a, block in zip(made, blocks):
+            a[start:stop] = block
+    return carry, tuple(made)
+
+
+def rows(a: Any, start: int, size: int) -> Any:
+    return a[start : start + size]
+
+
+def length(a: Any) -> int:
+    return int(a.shape[0])
+
+
+def _operands(a: Any, b: Any) -> tuple[Any, Any]:
+    """Widen what a product is of, unless a GPU is fast at a dtype that no logit is too large for."""
+    return (a.to(b.dtype), b) if _is_fast(b) else (wide(a), wide(b))
+
+
+def product(a: Any, b: Any) -> Any:
+    a, b = _operands(a, b)
+    return wide(a @ b.T)
+
+
+def into(g: Any, w: Any) -> Any:
+    g, w = _operands(g, w)
+    return wide(g @ w)
+
+
+def across(g: Any, x: Any) -> Any:
+    g, x = _operands(g, x)
+    return wide(g.T @ x)
+
+
+def _free(*tensors: Any) -> bool:
+    """Tell whether nobody records what is done to these, so that they may be written over."""
+    return not any(tensor.requires_grad for tensor in tensors)
+
+
+def _is_fast(a: Any) -> bool:
+    """Tell whether a GPU is fast at a dtype that no logit is too large for."""
+    return bool(a.is_cuda and a.dtype is torch.bfloat16)
+
+
+def raw_product(a: Any, b: Any, bias: Any | None) -> Any:
+    a, b = _operands(a, b)
+    return a @ b.T if bias is None else torch.addmm(bias.to(a.dtype), a, b.T)
+
+
+def sums_of(w: Any) -> Any:
+    return torch.empty_like(w if _is_fast(w) else wide(w))
+
+
+def added(dw: Any, g: Any, x: Any, start: Any) -> Any:
+    if dw.dtype == g.dtype == x.dtype and _free(dw, g, x):
+        return dw.addmm_(g.T, x, beta=0 if start == 0 else 1)
+    return across(g, x) if start == 0 else dw + across(g, x)
+
+
+def times(dy: Any, part: Any) -> Any:
+    if _free(dy, part) and hosts.of(dy).idle([dy]) and dy == 1:  # a loss that nobody scales
+        return part
+    return dy * (part if _is_fast(part) else wide(part))
+
+
+def fused(z: Any, labels: Any, c: Any, **options: Any) -> tuple[Any, Any] | None:
+    if not z.is_cuda or z.dtype is torch.float64 or not _free(z, c) or not hosts.of(z).idle([z, c]):
+        return None
+    try:
+        from pullback.ops.linear import triton
+    except ModuleNotFoundError as error:  # PyTorch is there without it
+        if error.name != "triton":
+            raise
+        return None
+    return triton.loss_and_slopes(z, labels, c, **options)
+
+
+def exp_of(z: Any, level: Any) -> Any:
+    return z.sub_(level[:, None]).exp_() if _free(z, level) else torch.exp(z - level[:, None])
+
+
+def scaled(e: Any, factors: Any) -> Any:
+    return e.mul_(factors[:, None]) if _free(e, factors) else e * factors[:, None]
+
+
+def _inside(z: Any, places: Any) -> tuple[Any, Any]:
+    """Give an index that every row has, and where it is the place that was meant."""
+    return places.clamp(0, z.shape[1] - 1)[:, None], (places >= 0) & (places < z.shape[1])
+
+
+def picked(z: Any, labels: Any, start: Any) -> Any:
+    index, inside = _inside(z, labels - start)
+    return torch.where(inside, z.gather(1, index)[:, 0], 0)
+
+
+def add_picked(z: Any, labels: Any, start: Any, values: Any) -> Any:
+    index, inside = _inside(z, labels - start)
+    values = torch.where(inside, values, 0)[:, None]
+    return z.scatter_add_(1, index, values) if _free(z, values) else z.scatter_add(1, index, values)
+
+
+def assert_none(bad: Any, text: str) -> None:
+    """A GPU is not waited for."""
+
+
+def is_near(x: Any) -> bool:
+    return bool(x.device.type == "cpu")

@@ -1,0 +1,82 @@
+"""One kernel for GPUs: a row of logits becomes its loss and, written over it, its slopes.
+
+Each program reads a row twice and writes it once, in float32 registers: no other array of that size is made.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import triton  # type: ignore[import-not-found,unused-ignore]
+import triton.language as tl  # type: ignore[import-not-found,unused-ignore]
+
+
+@triton.jit  # type: ignore[untyped-decorator,unused-ignore]
+def _capped(s, cap):  # type: ignore[no-untyped-def]
+    return cap * (2 / (1 + tl.exp(-2 * s / cap)) - 1)
+
+
+@triton.jit  # type: ignore[untyped-decorator,unused-ignore]
+def _rows(  # type: ignore[no-untyped-def]
+    z, labels, c, losses, stride, classes, cap, eps, z_loss, capped: tl.constexpr, block: tl.constexpr
+):
+    row = tl.program_id(0).to(tl.int64)
+    z += row * stride
+    label, weight = tl.load(labels + row), tl.load(c + row)
+    inside = (label >= 0) & (label < classes)
+    target = tl.load(z + label, mask=inside, other=0.0).to(tl.float32)
+    if capped:
+        target = _capped(target, cap)
+    top, total, sums = -float("inf"), 0.0, 0.0
+    for start in range(0, classes, block):
+        at = start + tl.arange(0, block)
+        s = tl.load(z + at, mask=at < classes, other=-float("inf")).to(tl.float32)
+        if capped:
+            s = _capped(s, cap)
+        s = tl.where(at < classes, s, -float("inf"))
+        higher = tl.maximum(top, tl.max(s, 0))
+        level = tl.where(higher == -float("inf"), 0.0, higher)
+        total = total * tl.exp(top - level) + tl.sum(tl.exp(s - level), 0)
+        sums += tl.sum(tl.where(at < classes, s, 0.0), 0)
+        top = higher
+    level = tl.where(top == -float("inf"), 0.0, top)
+    rest = tl.log(total)
+    lse = level + rest
+    smooth = tl.where(eps > 0, eps * (sums / classes - level), 0.0)
+    tl.store(losses + row, rest - (1 - eps) * (target - level) - smooth + z_loss * lse * lse)
+    factor = weight * (1 + 2 * z_loss * lse) / total
+    for start in range(0, classes, block):
+        at = start + tl.arange(0, block)
+        s = tl.load(z + at, mask=at < classes, other=0.0).to(tl.float32)
+        if capped:
+            s = _capped(s, cap)
+        g = factor * tl.exp(s - level) - weight * eps / classes
+        g -= tl.where(at == label, weight * (1 - eps), 0.0)
+        if capped:
+            g *= 1 - (s / cap) * (s / cap)
+        tl.store(z + at, g.to(z.dtype.element_ty), mask=at < classes)
+
+
+def loss_and_slopes(
+    z: Any, labels: Any, c: Any, *, cap: float | None, smoothing: float, z_loss: float
+) -> tuple[Any, Any]:
+    """Give the loss of each row of logits before their cap, and the slopes of their weighted sum, in z."""
+    losses = torch.empty_like(c)
+    if len(z):
+        block = min(4096, triton.next_power_of_2(z.shape[1]))  # the fastest of those tried on an H200
+        _rows[(len(z),)](
+            z,
+            labels,
+            c,
+            losses,
+            z.stride(0),
+            z.shape[1],
+            cap or 1.0,
+            smoothing,
+            z_loss,
+            capped=cap is not None,
+            block=block,
+            num_warps=max(1, block // 512),
+        )
+    return losses, z

@@ -1,0 +1,64 @@
+"""What the rules of matrices have in common: the last two axes, their digits, and symmetry.
+
+Matrices stand in the last two axes; axes in front of them are a batch. float16 and bfloat16 are computed in
+float32, for no framework factors them. A symmetric input counts by its symmetric part, (a + aᵀ)/2: so its
+gradient is right for every direction, and symmetric.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pullback import hosts
+from pullback.errors import UnsupportedInputError
+from pullback.hosts.specs import show_shape
+from pullback.namespace import namespace
+from pullback.ops.reduced import wide
+
+
+def matrix(verb: str, a: Any, *, square: bool = True) -> Any:
+    """Give matrices with the digits to compute in; refuse what is none, or not square where it must be."""
+    shape = hosts.of(a).spec(a).shape
+    lengths = () if shape is None else shape[-2:]
+    uneven = len(lengths) == 2 and None not in lengths and lengths[0] != lengths[1]
+    if shape is not None and (len(shape) < 2 or (square and uneven)):
+        raise UnsupportedInputError.about(
+            verb,
+            found=f"an input of shape {show_shape(shape)}",
+            expected=f"{'square matrices' if square else 'matrices'} in the last two axes",
+            fix="a[..., None] makes columns of vectors",
+        )
+    return wide(verb, a)
+
+
+def transposed(a: Any) -> Any:
+    """Exchange rows and columns."""
+    return namespace(a).matrix_transpose(a)
+
+
+def symmetric(a: Any) -> Any:
+    """Give the symmetric part."""
+    return (a + transposed(a)) / 2
+
+
+def product(*factors: Any) -> Any:
+    """Multiply matrices, from the left."""
+    found = factors[0]
+    for factor in factors[1:]:
+        found = namespace(found).matmul(found, factor)
+    return found
+
+
+def broadened(gaps: Any, width: Any) -> Any:
+    """Give g / (g² + w²): 1/g away from 0, and 0 at 0."""
+    xp = namespace(gaps)
+    below = gaps * gaps + width * width
+    return gaps / xp.where(below == 0, xp.ones_like(below), below)
+
+
+def signs(v: Any) -> Any:
+    """Give 1 or −1 for each column: what makes its largest entry positive."""
+    xp, arrays = namespace(v), hosts.of(v).arrays
+    v = arrays.stop(v)
+    chosen = xp.sum(arrays.one_hot(xp.argmax(xp.abs(v), axis=-2), v, -2) * v, axis=-2, keepdims=True)
+    return xp.where(chosen < 0, -xp.ones_like(chosen), xp.ones_like(chosen))

@@ -1,0 +1,64 @@
+"""The digits that a rule computes with: half precision in float32, differences with what they round off.
+
+A formula of several operations loses one digit of eight or eleven in each: no rule is right to the last
+digits in half precision. So it is computed in float32, and the result is rounded once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pullback import hosts
+from pullback.dtypes import WIDE
+from pullback.namespace import namespace
+
+_NUMBERS = (bool, int, float)  # they have the dtype of whatever they meet
+
+
+def wide(*values: Any) -> Any:
+    """Give the namespace, then the values as arrays of one dtype: float32 for half precision."""
+    xp = namespace(*values)
+    arrays = [value for value in values if not isinstance(value, _NUMBERS)]
+    dtype = arrays[0].dtype if len(arrays) == 1 else xp.result_type(*arrays)
+    if hosts.of(arrays[0]).spec(arrays[0]).dtype in WIDE and dtype == arrays[0].dtype:
+        dtype = xp.float32
+    return xp, *(_as(xp, value, dtype) for value in values)
+
+
+def _as(xp: Any, value: Any, dtype: Any) -> Any:
+    if isinstance(value, _NUMBERS):
+        return xp.asarray(value, dtype=dtype)
+    return value if value.dtype == dtype else xp.astype(value, dtype)
+
+
+def narrow(result: Any, *given: Any) -> Any:
+    """Round a result to the dtype of what was given."""
+    xp = namespace(*given)
+    arrays = [value for value in given if not isinstance(value, _NUMBERS)]
+    dtype = arrays[0].dtype if len(arrays) == 1 else xp.result_type(*arrays)
+    return result if result.dtype == dtype else xp.astype(result, dtype)
+
+
+def polynomial(coefficients: Sequence[float], x: Any, *, single: int) -> Any:
+    """Give Σ cₖ·xᵏ, from the highest power down; `single` terms suffice for float32."""
+    if hosts.of(x).spec(x).dtype == "float32":
+        coefficients = coefficients[:single]
+    total = coefficients[-1] + 0 * x
+    for c in coefficients[-2::-1]:
+        total = total * x + c
+    return total
+
+
+def difference(xp: Any, a: Any, b: Any) -> tuple[Any, Any]:
+    """Give a − b, and what rounding took from it: both together are exact (Knuth's two-sum).
+
+    Two equal infinities are at a distance of zero. The derivative of the rest is zero: all of it is in the
+    first.
+    """
+    same = (a == b) & xp.isinf(a + b)
+    a, b = xp.where(same, 0.0, a), xp.where(same, 0.0, b)
+    d = a - b
+    back = d - a
+    rest = (a - (d - back)) - (b + back)
+    return d, xp.where(xp.isfinite(d), rest, 0.0)

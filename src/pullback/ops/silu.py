@@ -1,0 +1,65 @@
+"""silu: x·σ(x), kept as its input alone.
+
+    slope  σ·(1 + x·(1 − σ)),   σ = 1 / (1 + e⁻ˣ), computed again in the pullback
+
+On PyTorch its own kernel runs, forward and backward: it keeps the input alone too. On TensorFlow `tf.nn.silu`
+keeps as little, and calls a rule of its own in every step; here the formula runs.
+
+Domain: every finite x, and ∞. Edges: −∞ is NaN, for ∞·0 is; the limit is 0 with slope 0. NaN stays NaN.
+After S. Elfwing et al., Sigmoid-weighted linear units, 2017 (arXiv:1702.03118).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pullback import hosts
+from pullback.define import custom_gradient
+from pullback.example import example
+from pullback.hosts.operation import Function
+from pullback.ops.reduced import narrow, wide
+from pullback.typed import T
+
+
+def silu_of(x: Any) -> Any:
+    """Give x·σ(x) by the host's own operation, or the formula."""
+    fused = hosts.of(x).fused.get("silu")
+    if fused is not None:
+        return fused.value(x)
+    work = wide("silu", x)
+    return narrow(work * hosts.of(x).arrays.sigmoid(work), x)
+
+
+def silu_pulled(dy: Any, x: Any) -> Any:
+    """Give dy times the slope at x, by the host's own operation, or the formula."""
+    fused = hosts.of(x).fused.get("silu")
+    found = None if fused is None else fused.pull(dy, x)
+    if found is not None:
+        return found
+    work = wide("silu", x)
+    s = hosts.of(x).arrays.sigmoid(work)
+    return wide("silu", dy) * (s * (1 + work * (1 - s)))
+
+
+@custom_gradient
+@example(np.array([0.7, -1.3, 2.1]))
+def silu(x: T) -> tuple[T, Function]:
+    """Give x·σ(x), also called swish, and keep nothing but x.
+
+    Args:
+        x: Any real values.
+
+    Example:
+        >>> import numpy as np, pullback as pb
+        >>> pb.ops.silu(np.array([-20.0, 0.0, 20.0])).round(3).tolist()
+        [-0.0, 0.0, 20.0]
+
+    Do not use it with a gate beside it: `swiglu` keeps less.
+    """
+
+    def grad(dy: Any) -> Any:
+        return silu_pulled(dy, x)
+
+    return silu_of(x), grad

@@ -1,0 +1,1 @@
+"""Functions whose residuals are computed again in the backward pass, and not kept."""

@@ -1,0 +1,54 @@
+"""Functions that run again in PyTorch: `torch.utils.checkpoint`, not reentrant.
+
+It restores the random numbers and autocast, and takes parameters, keywords and structures as they come. What
+the second run writes into buffers, such as the running means of a normalization, is taken back. The
+transforms of `torch.func` know no hooks on what is saved, and `torch.compile` chooses itself what is kept:
+under them a function runs as it is.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any
+
+import torch
+from torch.utils.checkpoint import checkpoint
+
+from pullback.hosts.operation import Tensor
+from pullback.hosts.torch import private, state
+from pullback.plan import Plan
+from pullback.recompute.framework import Body, Framework, Tensors, unrolled
+
+
+class Torch(Framework):
+    """Run functions again under PyTorch's own checkpoints."""
+
+    def checkpoint(self, plan: Plan, tensors: list[Tensor], *, looped: bool = False) -> Any:
+        args, kwargs = plan.arguments(tensors)
+        if private.transforming() or private.traced() or not torch.is_grad_enabled():
+            return plan.rule.body(*args, **kwargs)
+        return checkpoint(plan.rule.body, *args, use_reentrant=False, context_fn=_contexts, **kwargs)
+
+    def scan(self, body: Body, carry: Tensors, xs: Tensors, length: int) -> tuple[Tensors, Tensors]:
+        return unrolled(body, carry, [x.unbind() for x in xs], length, torch.stack)
+
+    def split(self, x: Tensor, sizes: list[int]) -> Tensors:
+        return list(torch.split(x, sizes))
+
+
+class _Untouched:
+    """Take back what a run writes into buffers; entered once for every time that a call is run again."""
+
+    def __enter__(self) -> None:
+        self._taking = state.put_back()
+        self._taking.__enter__()
+
+    def __exit__(self, *raised: Any) -> None:
+        self._taking.__exit__(*raised)
+
+
+def _contexts() -> Any:
+    return contextlib.nullcontext(), _Untouched()
+
+
+FRAMEWORK = Torch()

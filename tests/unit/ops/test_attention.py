@@ -1,0 +1,157 @@
+"""`pb.ops.attention`: exact in every layout, in chunks of any size, and never NaN."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import torch
+from three_hosts import HOSTS, close
+
+import pullback as pb
+
+
+@pytest.fixture(params=HOSTS.values(), ids=HOSTS)
+def host(request):
+    return request.param
+
+
+def drawn(*shape):
+    return np.random.default_rng(sum(shape)).normal(size=shape).astype(np.float32)
+
+
+def plain(q, k, v, mask=None, bias=None, causal=False, scale=None):
+    """What attention is, with all scores at once; a query that sees nothing gives zeros."""
+    xp = pb.namespace(q)
+    groups = q.shape[-3] // k.shape[-3]
+    if groups > 1:
+        k, v = (xp.repeat(a, groups, axis=-3) for a in (k, v))
+    z = q @ xp.matrix_transpose(k) * (q.shape[-1] ** -0.5 if scale is None else scale)
+    z = z if bias is None else z + bias
+    seen = (
+        np.ones(tuple(z.shape), bool) if mask is None else np.broadcast_to(np.asarray(mask), tuple(z.shape))
+    )
+    if causal:
+        seen = seen & np.tri(*tuple(z.shape)[-2:], dtype=bool)
+    low = np.where(seen, 0, -1e30).astype(np.float32)
+    z = z * xp.asarray(seen.astype(np.float32)) + xp.asarray(low)
+    e = xp.exp(z - xp.max(z, axis=-1, keepdims=True)) * xp.asarray(seen.astype(np.float32))
+    total = xp.sum(e, axis=-1, keepdims=True)
+    return e @ v / xp.where(total > 0, total, xp.ones_like(total))
+
+
+CASES = {
+    "plain": ((2, 3, 5, 4), (2, 3, 7, 4), {}),
+    "one chunk": ((2, 3, 5, 4), (2, 3, 7, 4), {"chunk": 100}),
+    "causal": ((3, 6, 4), (3, 6, 4), {"causal": True}),
+    "more queries than keys": ((1, 6, 4), (1, 3, 4), {"causal": True}),
+    "groups": ((2, 6, 5, 4), (2, 2, 7, 4), {"causal": True, "scale": 0.3}),
+    "mask": ((2, 4, 5, 4), (2, 2, 7, 4), {"mask": (5, 7)}),
+    "mask of a batch": ((2, 4, 5, 4), (2, 2, 7, 4), {"mask": (2, 1, 1, 7)}),
+    "mask of heads": ((2, 4, 5, 4), (2, 2, 7, 4), {"mask": (4, 5, 7), "causal": True}),
+    "bias of heads": ((2, 4, 5, 4), (2, 4, 7, 4), {"bias": (4, 5, 7)}),
+    "bias of keys": ((2, 4, 5, 4), (2, 2, 7, 4), {"bias": (7,)}),
+    "bias of all": ((2, 4, 5, 4), (2, 2, 7, 4), {"bias": (2, 4, 5, 7)}),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_values_and_gradients_are_those_of_all_scores_at_once(host, name):
+    shape, other, options = CASES[name]
+    options = dict(options)
+    mask = drawn(*options.pop("mask")) > 0 if "mask" in options else None
+    xs = [drawn(*shape), drawn(*other), drawn(*other[:-1], 3)]
+    if "bias" in options:
+        xs.append(drawn(*options.pop("bias")))
+    tensors = [host.tensor(x) for x in xs]
+    chunk = options.pop("chunk", 2)
+
+    def ours(q, k, v, bias=None):
+        seen = None if mask is None else host.tensor(mask)
+        return pb.ops.attention(q, k, v, mask=seen, bias=bias, chunk=chunk, **options)
+
+    def expected(q, k, v, bias=None):
+        return plain(q, k, v, mask, bias, **options)
+
+    jit = host is HOSTS["jax"]  # operation by operation, each would be compiled by itself
+    close([host.wrap(jit)(ours)(*tensors)], [host.wrap(jit)(expected)(*tensors)], 1e-5)
+    found = host.gradients(ours, tensors, compiled=jit)
+    close(found, host.gradients(expected, tensors, compiled=jit), 1e-4)
+
+
+def test_in_a_graph():
+    host = HOSTS["tensorflow"]
+    xs = [host.tensor(x) for x in (drawn(2, 5, 4), drawn(2, 7, 4), drawn(2, 7, 4))]
+    found = host.gradients(lambda *xs: pb.ops.attention(*xs, causal=True, chunk=2), xs, compiled=True)
+    close(found, host.gradients(lambda *xs: plain(*xs, causal=True), xs), 1e-4)
+
+
+def test_the_kernel_of_pytorch_is_used_where_it_is_exact():
+    xs = [torch.tensor(drawn(2, n, 4)) for n in (5, 7, 7)]
+    close([pb.ops.attention(*xs, causal=True)], [plain(*xs, causal=True)])
+
+
+def test_second_order(host):
+    k, v = host.tensor(drawn(1, 4, 3)), host.tensor(drawn(1, 4, 3))
+
+    def second(f):
+        x = host.tensor(drawn(1, 3, 3))
+        jit = host is HOSTS["jax"]
+        return host.gradients(lambda q: host.gradient(lambda q: f(q, k, v), q), [x], compiled=jit)
+
+    close(second(lambda *xs: pb.ops.attention(*xs, chunk=2)), second(plain), 1e-3)
+
+
+def test_a_query_that_sees_nothing_gives_zeros(host):
+    xs = [host.tensor(drawn(1, 3, 2)) for _ in range(3)]
+    mask = host.tensor(np.array([[True, False, True], [False] * 3, [True] * 3]))
+
+    def f(*xs):
+        return pb.ops.attention(*xs, mask=mask, chunk=2)
+
+    assert np.all(np.asarray(f(*xs))[0, 1] == 0)
+    gradients = host.gradients(f, xs, compiled=host is HOSTS["jax"])
+    assert all(np.all(np.isfinite(g)) for g in gradients)
+    assert np.all(gradients[0][0, 1] == 0)
+
+
+@pytest.mark.parametrize("shape", [(0, 2, 3, 4), (1, 2, 0, 4)])
+def test_an_empty_batch_and_no_queries(host, shape):
+    q, k = host.tensor(np.zeros(shape, np.float32)), host.tensor(np.zeros((*shape[:2], 3, 4), np.float32))
+    found = host.gradients(lambda *xs: pb.ops.attention(*xs, chunk=2), [q, k, k])
+    assert [g.shape for g in found] == [shape, tuple(k.shape), tuple(k.shape)]
+
+
+@pytest.mark.parametrize(
+    ("shapes", "options", "text"),
+    [
+        ([(2, 5, 4), (2, 7, 3), (2, 7, 3)], {}, "(2, 5, 4), (2, 7, 3), (2, 7, 3)"),
+        ([(3, 5, 4), (2, 7, 4), (2, 7, 4)], {}, "divide"),
+        ([(5, 4), (7, 4), (7, 4)], {}, "heads"),
+        ([(2, 5, 4), (2, 7, 4), (2, 6, 4)], {}, "(2, 6, 4)"),
+        ([(2, 5, 4), (2, 7, 4), (2, 7, 4)], {"mask": np.ones((4, 7), bool)}, "a mask of shape (4, 7)"),
+        ([(2, 5, 4), (2, 7, 4), (2, 7, 4)], {"mask": np.ones((5, 7))}, "a mask of float64"),
+        ([(2, 5, 4), (2, 7, 4), (2, 7, 4)], {"chunk": 0}, "chunk=0"),
+    ],
+)
+def test_bad_input_is_named(shapes, options, text):
+    with pytest.raises(pb.errors.PullbackError) as error:
+        pb.ops.attention(*(drawn(*shape) for shape in shapes), **options)
+    assert text in str(error.value)
+
+
+def test_half_precision_sums_in_float32():
+    xs = [drawn(1, 64, 16), 5 * drawn(1, 64, 16), drawn(1, 64, 16)]
+    halves = [jnp.asarray(x, jnp.bfloat16) for x in xs]
+    found = np.asarray(pb.ops.attention(*halves, chunk=16), np.float32)
+    exact = np.asarray(plain(*(np.asarray(h, np.float64) for h in halves)), np.float32)
+    assert np.abs(found - exact).max() < 0.01
+
+
+def test_the_scores_are_never_held():
+    x = jnp.ones((1, 2048, 8))
+
+    def temporary(f):
+        compiled = jax.jit(jax.grad(lambda q, k, v: jnp.sum(f(q, k, v)), (0, 1, 2))).lower(x, x, x).compile()
+        return compiled.memory_analysis().temp_size_in_bytes
+
+    assert temporary(lambda q, k, v: pb.ops.attention(q, k, v, chunk=64)) < 0.2 * 2048 * 2048 * 4

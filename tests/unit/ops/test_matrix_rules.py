@@ -1,0 +1,135 @@
+"""Rules of matrices: right to roundoff times their condition, and where values repeat."""
+
+import mpmath as mp
+import numpy as np
+import pytest
+from asked import ASK, DTYPES
+
+import pullback as pb
+
+ops = pb.ops
+RNG = np.random.default_rng(3)
+G = RNG.normal(size=(4, 4))
+POSITIVE, ANY = G @ G.T + np.eye(4), G + 2 * np.eye(4)
+DY = RNG.normal(size=(4, 4))
+
+
+def exact(a):
+    return mp.matrix(np.asarray(a, float).tolist())
+
+
+def floats(m):
+    return np.array(m.tolist(), dtype=float)
+
+
+def half_diagonal(x):
+    return np.tril(x, -1) + np.diag(np.diag(x)) / 2
+
+
+def cholesky(a, dy):
+    lower = floats(mp.cholesky(exact((a + a.T) / 2)))
+    inverse = floats(exact(lower) ** -1)
+    middle = inverse.T @ half_diagonal(lower.T @ dy) @ inverse
+    sizes = abs(inverse).T @ half_diagonal(abs(lower).T @ abs(dy)) @ abs(inverse)
+    condition = abs(lower) @ abs(inverse)
+    return [(middle + middle.T) / 2], [condition @ (sizes + sizes.T) @ condition.T / 2]
+
+
+def logdet(a, dy):
+    inverse = floats(exact(a) ** -1)
+    return [inverse.T * dy], [(abs(inverse) @ abs(a) @ abs(inverse)).T * abs(dy)]
+
+
+def solve(a, b, dx):
+    inverse = floats(exact(a) ** -1)
+    x, db = inverse @ b, inverse.T @ dx
+    near_x, near = abs(inverse) @ abs(a) @ abs(x), abs(inverse).T @ abs(a).T @ abs(db)
+    return [-db @ x.T, db], [near @ abs(x).T + abs(db) @ near_x.T, near]
+
+
+def matrix_sqrt(a, dy):
+    w, v = mp.eigsy(exact((a + a.T) / 2))
+    w, v = np.array([float(x) for x in w]), floats(v)
+    sums = np.sqrt(w)[:, None] + np.sqrt(w)
+    turned = v.T @ ((dy + dy.T) / 2) @ v / sums
+    return [v @ turned @ v.T], [abs(v) @ (abs(v).T @ abs(dy + dy.T) @ abs(v) / sums) @ abs(v).T]
+
+
+TABLE = {
+    "cholesky": (ops.cholesky, cholesky, [POSITIVE], DY),
+    "logdet": (ops.logdet, logdet, [ANY], np.array(0.7)),
+    "solve": (ops.solve, solve, [ANY, G], DY),
+    "matrix_sqrt": (ops.matrix_sqrt, matrix_sqrt, [POSITIVE], DY),
+}
+
+
+@pytest.mark.parametrize("host", ASK)
+@pytest.mark.parametrize("name", TABLE)
+def test_the_gradient_is_right_to_four_roundoffs_of_its_terms(name, host):
+    rule, truth, arrays, dy = TABLE[name]
+    for dtype, (kind, roundoff) in DTYPES.items():
+        given = [np.asarray(a).astype(kind) for a in arrays]
+        cotangent = dy.astype(kind)
+        expected, terms = truth(*[np.asarray(a, float) for a in (*given, cotangent)])
+        _, found = ASK[host](rule, given, [cotangent])
+        for mine, true, sizes in zip(found, expected, terms):
+            worst = (abs(np.asarray(mine, float) - true) / (4 * roundoff * sizes)).max()
+            assert worst <= 1, (dtype, worst)
+
+
+def projector(a):
+    """Depends on the subspace of two eigenvalues, and not on the choice of vectors in it."""
+    v = ops.eigh(a)[1][:, 1:]
+    return v @ pb.namespace(v).matrix_transpose(v)
+
+
+@pytest.mark.parametrize("host", ASK)
+def test_a_function_of_a_subspace_has_its_gradient_where_eigenvalues_repeat(host):
+    q = np.linalg.qr(G[:3, :3])[0]
+    a = q @ np.diag([1.0, 2.0, 2.0]) @ q.T
+    dy = DY[:3, :3]
+    (p,), (found,) = ASK[host](projector, [a], [dy])
+    # dP = Σ vᵢvⱼᵀ(vᵢᵀ da vⱼ)/(wᵢ − wⱼ) over i inside, j outside, and its transpose
+    inside, outside = q[:, 1:] @ q[:, 1:].T, q[:, :1] @ q[:, :1].T
+    true = inside @ (dy + dy.T) @ outside / (2.0 - 1.0)
+    np.testing.assert_allclose(p, inside, atol=1e-12)
+    np.testing.assert_allclose(found, (true + true.T) / 2, atol=1e-9)
+
+
+@pytest.mark.parametrize("host", ASK)
+def test_decompositions_have_finite_gradients_where_values_repeat_or_vanish(host):
+    for a in (np.eye(3), np.zeros([3, 3]), np.diag([2.0, 2.0, 0.0]), np.ones([3, 3])):
+        for rule in (ops.eigh, ops.svd):
+            ys, (found,) = ASK[host](rule, [a])
+            assert all(np.isfinite(y).all() for y in ys)
+            assert np.isfinite(found).all()
+        _, (found,) = ASK[host](lambda x: ops.eigh(x)[0], [a])
+        np.testing.assert_allclose(found, np.eye(3), atol=1e-12)  # Σ w is the trace
+        _, (found,) = ASK[host](ops.matrix_sqrt, [a])
+        assert np.isfinite(found).all()
+
+
+@pytest.mark.parametrize("host", ASK)
+def test_decompositions_are_those_of_their_matrix_with_falling_or_rising_values(host):
+    (w, v), _ = ASK[host](ops.eigh, [POSITIVE])
+    np.testing.assert_allclose((v * w) @ v.T, POSITIVE, atol=1e-12)
+    assert (np.diff(w) > 0).all()
+    assert (np.take_along_axis(v, abs(v).argmax(0)[None], 0) > 0).all()
+    for a in (G[:, :2], G[:2]):
+        (u, s, vt), _ = ASK[host](ops.svd, [a])
+        np.testing.assert_allclose((u * s) @ vt, a, atol=1e-12)
+        assert (np.diff(s) < 0).all()
+
+
+@pytest.mark.parametrize("host", ["tensorflow", "torch"])
+@pytest.mark.parametrize("rule", [ops.cholesky, ops.logdet, lambda a: ops.solve(a, np.ones(2))], ids=range(3))
+def test_a_singular_matrix_is_an_error_of_the_framework(rule, host):
+    with pytest.raises(Exception, match=r"(?i)singular|invertible|decomposition|positive"):
+        ASK[host](rule, [np.zeros([2, 2])])
+
+
+def test_a_matrix_without_a_real_root_is_not_a_number_and_a_rounding_of_zero_is_one():
+    assert np.isnan(ops.matrix_sqrt(np.diag([1.0, -1.0]))).any()
+    rounded = np.outer([1.0, 2.0, 3.0], [1.0, 2.0, 3.0]) / 7
+    root = ops.matrix_sqrt(rounded)
+    np.testing.assert_allclose(root @ root, rounded, atol=1e-7)
