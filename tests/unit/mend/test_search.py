@@ -1,31 +1,21 @@
 """From a wrong rule to an edit that is proven: found, named, as small as the bug, and safe to search."""
 
 import ast
-import importlib.util
 from pathlib import Path
 
 import numpy as np
 import pytest
 import tensorflow as tf
+from mending import WRONG, loaded
 
 import pullback as pb
 from pullback.checker import check
 from pullback.checker.budget import Budget
-from pullback.checker.finding import Report
 from pullback.mend.prove import Remade
 from pullback.mend.search import Search, mend
 from pullback.mend.tree import edited
 
 QUICK = {"xla": False, "export": False}
-# All that a search reads of a report are the points that failed; it finds others without them.
-WRONG = Report("a rule", "wrong", (), None, "", {}, seed=1)
-
-
-def loaded(path):
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 RULES = loaded(Path(__file__).with_name("rules.py")).RULES
