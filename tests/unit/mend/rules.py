@@ -27,11 +27,6 @@ def cosine(x):
     return tf.cos(x), lambda d: d * tf.sin(x)
 
 
-@rule("`tf.cos(x)` is not multiplied by the cotangent `d`", normal(5))
-def sine(x):
-    return tf.sin(x), lambda d: tf.cos(x)
-
-
 @rule("the factor `2` is missing", normal(5), maker=pb.custom_gradient)
 def square(x):
     def grad(d):  # comments stay
@@ -51,11 +46,6 @@ def softmax(x):
 def second_order_only(x):
     c = tf.stop_gradient(tf.cosh(x))
     return tf.sinh(x), lambda d: d * c
-
-
-@rule("is not summed over axis 0", normal(4, 3), normal(3, seed=1))
-def bias(x, b):
-    return x + b, lambda d: (d, d)
 
 
 @rule("`x` stands where `y` is meant", normal(4), normal(4, seed=1))

@@ -1,0 +1,56 @@
+"""Wrong rules written with the makers of JAX and PyTorch."""
+
+import jax
+import jax.numpy as jnp
+import torch
+
+
+class Linear(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, w, b):
+        ctx.save_for_backward(x, w)
+        return x @ w.t() + b
+
+    @staticmethod
+    def backward(ctx, d):
+        x, w = ctx.saved_tensors
+        grad_w = x.t() @ d
+        return d @ w, grad_w, d
+
+
+class Scaled(torch.autograd.Function):
+    @staticmethod
+    def forward(x, k):
+        return torch.exp(x * k)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        _, ctx.k = inputs
+        ctx.save_for_backward(output)
+
+    @staticmethod
+    def backward(ctx, d):
+        (y,) = ctx.saved_tensors
+        return d * y, None
+
+
+@jax.custom_vjp
+def wave(x, y):
+    return x * jnp.sin(y)
+
+
+def wave_fwd(x, y):
+    return wave(x, y), (jnp.cos(y), jnp.sin(y), x)
+
+
+def wave_bwd(kept, d):
+    cos_y, sin_y, x = kept
+    return cos_y * d, x * sin_y * d
+
+
+wave.defvjp(wave_fwd, wave_bwd)
+
+
+@jax.custom_gradient
+def square(x):
+    return x**2, lambda d: (d * x,)

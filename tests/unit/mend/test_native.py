@@ -1,0 +1,43 @@
+"""Rules of JAX's and PyTorch's own makers are mended in their own words."""
+
+from pathlib import Path
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import torch
+from mending import WRONG, loaded
+
+from pullback.mend.search import mend
+from pullback.mend.tree import edited
+
+RULES = loaded(Path(__file__).with_name("native.py"))
+
+
+def normal(*shape):
+    return np.random.default_rng(sum(shape)).normal(size=shape).astype("float32")
+
+
+CASES = {
+    "matrix and bias": (
+        RULES.Linear.apply,
+        [torch.tensor(normal(*s)) for s in ((4, 3), (2, 3), (2,))],
+        ["grad_w.transpose(-1, -2)", "d.sum(0)"],
+    ),
+    "a number that only ctx holds": (RULES.Scaled.apply, [torch.tensor(normal(5)), 3.0], ["ctx.k"]),
+    "residuals exchanged": (
+        RULES.wave,
+        [jnp.asarray(normal(4)), jnp.asarray(normal(5)[:4])],
+        ["sin_y * d, x * cos_y * d"],
+    ),
+    "factor": (RULES.square, [jnp.asarray(normal(4))], ["d * 2 * x"]),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_native_rule_is_mended(name):
+    function, at, parts = CASES[name]
+    found = mend(function, tuple(at), {}, WRONG, budget=20.0)
+    assert found.patches, (found.refused, found.tried)
+    text = edited(found.patches[0].text, found.patches[0].spans)
+    assert all(part in text for part in parts), text
