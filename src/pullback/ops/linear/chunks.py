@@ -1,8 +1,8 @@
 """How much is computed at a time: as many logits as a cache likes, and no fewer than pay off.
 
 A processor is fastest while a chunk of classes stays near it: 8 MiB of float32. A GPU needs large products:
-256 MiB. With chunks of tokens the gradient of the matrix is read and written once a chunk, so they are larger:
-64 MiB near a processor, 2048 tokens on a GPU.
+256 MiB. With chunks of tokens the gradient of the matrix is read and written once a chunk: they are larger,
+64 MiB near a processor, and 2048 tokens on a GPU.
 """
 
 from __future__ import annotations
