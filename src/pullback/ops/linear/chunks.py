@@ -1,7 +1,8 @@
 """How much is computed at a time: as many logits as a cache likes, and no fewer than pay off.
 
-A processor is fastest while a chunk stays near it: 8 MiB of float32. A GPU needs large products, and a sum of
-them in few parts: there a chunk has 2048 tokens, or 256 MiB of float32.
+A processor is fastest while a chunk of classes stays near it: 8 MiB of float32. A GPU needs large products:
+256 MiB. With chunks of tokens the gradient of the matrix is read and written once a chunk: they are larger,
+64 MiB near a processor, and 2048 tokens on a GPU.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import Any
 
 from pullback.errors import OptionError
 
-NEAR, FAR, TOKENS = 2**21, 2**26, 2048
+NEAR, FAR, WHOLE, TOKENS = 2**21, 2**26, 2**24, 2048
 STEP = 128  # the least, and what longer ones are multiples of
 
 
@@ -22,7 +23,7 @@ def classes_of(name: str, chunk: Any, tokens: int | None, classes: int | None, *
 
 def tokens_of(name: str, chunk: Any, classes: int | None, tokens: int | None, *, near: bool) -> int:
     """Give how many tokens are looked at together, with so many classes."""
-    return _chunk(name, chunk, NEAR // max(classes or 1024, 1) if near else TOKENS, tokens)
+    return _chunk(name, chunk, WHOLE // max(classes or 1024, 1) if near else TOKENS, tokens)
 
 
 def _chunk(name: str, chunk: Any, wanted: int, length: int | None) -> int:
