@@ -64,8 +64,12 @@ VERSIONS = {
     "torch-python-3.12": ("3.12", "torch", ["torch"]),
     "torch-python-3.13": ("3.13", "torch", ["torch"]),
 }
-# What the tests of a host use beside it, and those that need a second one.
-BESIDE = {"tensorflow": [], "jax": ["equinox>=0.11"], "torch": ["array-api-compat>=1.10", "ml-dtypes>=0.3"]}
+# What the tests of a host use beside it (jax.export needs flatbuffers), and those that need a second host.
+BESIDE = {
+    "tensorflow": [],
+    "jax": ["equinox>=0.11", "flatbuffers>=24"],
+    "torch": ["array-api-compat>=1.10", "ml-dtypes>=0.3"],
+}
 TOGETHER = {
     "tensorflow": [],
     "jax": ["tests/unit/jax/test_arguments.py::test_two_frameworks_in_one_call_are_refused"],

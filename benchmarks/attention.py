@@ -1,4 +1,4 @@
-"""Attention, value and gradients, against the plain one of each framework in each mode, and its own functions.
+"""Attention, value and gradients, against the plain one of each framework and mode, and its own functions.
 
 Time: interleaved rounds in one process a framework, the floor of each arm. Memory: of JAX what its compiler
 says it needs beside arguments and results; elsewhere the growth of the peak of resident memory by one step,
@@ -19,7 +19,7 @@ from side_by_side import floors, judge
 SIZES = (4, 4096, 64)  # heads, length, depth
 SMALL = (2, 16, 8)
 MODES = {"tensorflow": ("graph", "xla", "eager"), "jax": ("jit",), "torch": ("eager",)}
-WAYS = {name: ("plain", "ours", "native") for name in MODES}
+WAYS = dict.fromkeys(MODES, ("plain", "ours", "native"))
 # (framework, mode): memory / plain's, time / plain's; 0 where nothing is asked
 BARS = {
     ("tensorflow", "graph"): (0.12, 1.05),

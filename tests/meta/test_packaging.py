@@ -37,12 +37,14 @@ def texts(data):
     return [data] if isinstance(data, str) else []
 
 
+def constant(name):
+    """Give a constant of the noxfile; nox itself is not needed."""
+    found = [n.value for n in NOX.body if isinstance(n, ast.Assign) and n.targets[0].id == name]
+    return ast.literal_eval(found[0])
+
+
 def versions():
-    """Give the jobs of the noxfile for versions; nox itself is not needed."""
-    for node in NOX.body:
-        if isinstance(node, ast.Assign) and node.targets[0].id == "VERSIONS":
-            return ast.literal_eval(node.value)
-    raise AssertionError("noxfile.py has no VERSIONS")
+    return constant("VERSIONS")
 
 
 def options(name):
@@ -95,6 +97,14 @@ def test_the_matrix_is_the_table_of_the_noxfile():
         assert (ROOT / "tests" / "unit" / host).is_dir()
         assert python in ("3.10", "3.11", "3.12", "3.13")
         assert any(package.startswith(host) for package in packages)
+
+
+def test_what_a_job_leaves_out_exists():
+    for tests in constant("TOGETHER").values():
+        for path, _, name in (test.partition("::") for test in tests):
+            assert f"def {name}(" in (ROOT / path).read_text(encoding="utf-8")
+    for name in constant("READY"):
+        assert (ROOT / "examples" / "gallery" / f"{name}.py").exists()
 
 
 def test_the_oldest_versions_of_the_matrix_are_those_of_the_project():

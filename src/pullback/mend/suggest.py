@@ -87,11 +87,12 @@ def noted(report: Report, found: Mending, folder: str = "") -> Report:
 
 
 def _suggestion(patch: Patch, folder: str, report: Report, *, first: bool) -> Finding:
-    count = len(patch.points)
+    points = list(dict.fromkeys(patch.points))  # what was looked at twice counts once
+    count = len(points)
     where = f"at all {count} points that were" if count != 1 else "at the only point that was"
     proof = f"this edit makes it right {where} checked, {ORDERS[patch.order]}:"
     measured = f"the cause that was measured: {', '.join(report.causes)}" if report.causes else ""
-    lines = [proof, *(f"  {point}" for point in patch.points), *([measured] if measured else [])]
+    lines = [proof, *(f"  {point}" for point in points), *([measured] if measured else [])]
     said = patch.words if first else f"or: {patch.words}"
     return replace(_note(said), where="\n".join(lines), patch=unified(patch, folder))
 

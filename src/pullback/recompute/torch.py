@@ -24,10 +24,14 @@ class Torch(Framework):
     """Run functions again under PyTorch's own checkpoints."""
 
     def checkpoint(self, plan: Plan, tensors: list[Tensor], *, looped: bool = False) -> Any:
-        args, kwargs = plan.arguments(tensors)
-        if private.transforming() or private.traced() or not torch.is_grad_enabled():
+        def run(*tensors: Tensor) -> Any:
+            args, kwargs = plan.arguments(tensors)
             return plan.rule.body(*args, **kwargs)
-        return checkpoint(plan.rule.body, *args, use_reentrant=False, context_fn=_contexts, **kwargs)
+
+        if private.transforming() or private.traced() or not torch.is_grad_enabled():
+            return run(*tensors)
+        # One by one: a checkpoint around this one lets go of tensors, and not of structures that hold them.
+        return checkpoint(run, *tensors, use_reentrant=False, context_fn=_contexts)
 
     def scan(self, body: Body, carry: Tensors, xs: Tensors, length: int) -> tuple[Tensors, Tensors]:
         return unrolled(body, carry, [x.unbind() for x in xs], length, torch.stack)

@@ -269,8 +269,7 @@ class Adapter(Framework):
             cells = inspect.getclosurevars(written(self.definition())).nonlocals
         except (TypeError, ValueError):
             return ()
-        host = self.host
-        return tuple(n for n, v in cells.items() if host.is_tensor(v) and host.differentiable(v))
+        return tuple(n for n, v in cells.items() if self.host.is_tensor(v) and self.host.differentiable(v))
 
     def draws(self) -> bool:
         """Tell whether a call draws random numbers of the host's, where that can be told."""
@@ -284,8 +283,7 @@ class Adapter(Framework):
         """Put it together."""
         body, met = self.bodies = rules.bodies(self) if self.original is None else self.original.bodies
         intent = rules.claim(self.rule, met, self.said)
-        like = intent.function if intent.kind == "like" else None
-        chosen = intent.chosen if self.rule is not None else None
+        like, chosen = intent.function if intent.kind == "like" else None, intent.chosen
         target: How | None = None if like is None else (lambda _: like)
         oracle = target or body
         rule = self.rule

@@ -154,7 +154,7 @@ def test_an_edit_names_the_bug_where_no_cause_does():
 
 
 def test_one_point_and_first_order_are_said_so():
-    report = suggest.noted(WRONG, Mending((replace(TWICE, points=POINTS[:1], order=1),)))
+    report = suggest.noted(WRONG, Mending((replace(TWICE, points=POINTS[:1] * 2, order=1),)))
     assert "right at the only point that was checked, at first order:" in str(report)
 
 

@@ -53,7 +53,11 @@ def test_every_elementwise_rule_has_a_row():
     """A rule without one is right to no digit that anybody looked at; a kink has none to lose."""
     kinks = {"abs", "ceil", "clip", "floor", "max", "maximum", "median", "min", "minimum", "relu", "round"}
     kinks |= {"sort", "trunc"}
-    assert set(pb.ops.__all__) - kinks - {"log1pexp"} == set(exact.TABLE)
+    rules = {name: getattr(getattr(pb.ops, name), "rule", None) for name in pb.ops.__all__}
+    maker = pb.elementwise.__code__.co_filename
+    elementwise = {n for n, rule in rules.items() if rule and rule.body.__code__.co_filename == maker}
+    activations = {"gelu", "mish", "silu"}  # they have digits of their own to keep
+    assert elementwise - kinks - activations - {"log1pexp"} == set(exact.TABLE)
 
 
 def test_an_error_is_seen():

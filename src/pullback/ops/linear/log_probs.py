@@ -47,7 +47,7 @@ def linear_log_probs(
     Example:
         >>> import numpy as np, pullback as pb
         >>> pb.ops.linear_log_probs(np.zeros((2, 3)), np.zeros((4, 3)), np.array([0, -100])).round(3).tolist()
-        [-1.386, 0.0]
+        [-1.386, -0.0]
 
     Do not use it for the mean of a cross-entropy: `linear_cross_entropy` is faster at that.
     """
