@@ -239,12 +239,11 @@ class Adapter(Framework):
 
     def _copy(self, name: str, pulled: bool) -> Subject | None:
         try:
-            args, kwargs = self.arguments.args, self.arguments.kwargs
-            other = type(self)(self.function, args, kwargs, name, self, self.asked)
+            given = (self.function, self.arguments.args, self.arguments.kwargs)
+            other = type(self)(*given, name, self, self.asked)
             other.said = self.said
-            made = other.subject()
-            shapes = [output.shape for output in self.forward()(self.inputs)]
-            return made if other.ran(pulled) == shapes else None
+            made, outputs = other.subject(), self.forward()(self.inputs)
+            return made if other.ran(pulled) == [output.shape for output in outputs] else None
         except Exception:  # the function may refuse another dtype in any way it likes
             return None
 
