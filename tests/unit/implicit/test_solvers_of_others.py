@@ -120,6 +120,11 @@ def test_the_checker_finds_a_solution_right(host):
     assert pb.check(arsinh, host.tensor(X), **BRIEF).verdict == "right"
 
 
+def test_the_checker_finds_a_large_solution_right_in_float64():
+    """Its systems are solved by iteration; that the gradient has all digits of the dtype is judged too."""
+    assert pb.check(arsinh, torch.linspace(-2, 3, 40, dtype=torch.float64), **BRIEF).verdict == "right"
+
+
 def test_the_checker_finds_a_solver_of_numpy_right():
     by_numpy = pb.implicit.root(sine, lambda x: np.arcsinh(np.asarray(x)))
     assert pb.check(by_numpy, torch.tensor(X), **BRIEF).verdict == "right"
