@@ -158,10 +158,11 @@ def remade(adapter: Adapter, parts: Mapping[Any, Any]) -> Any:
     rule = adapter.rule
     if rule is None:
         return None if adapter.native is None else adapter.native.remade(parts)
-    body = parts.get(rule.function)
-    if body is None or rule.body is not rule.function:
+    body = parts.get(rule.body)
+    if body is None:
         return None
-    return function_of(dataclasses.replace(rule, body=body))
+    push = parts.get(rule.pushforward, rule.pushforward)
+    return function_of(dataclasses.replace(rule, body=body, pushforward=push))
 
 
 def says_second(adapter: Adapter) -> bool:
