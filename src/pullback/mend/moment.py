@@ -94,6 +94,21 @@ class Moment:
         self._called(listening)
         return heard[0]
 
+    def reached(self, code: CodeType) -> list[bool]:
+        """Tell of each input whether what is open decides anything of its cotangent."""
+        function = self._made(code)
+
+        @functools.wraps(function)
+        def doubled(*args: Any, **kwargs: Any) -> Any:
+            parts, structure = tree.flatten(function(*args, **kwargs))
+            return tree.unflatten(structure, [x + x if hasattr(x, "dtype") else x for x in parts])
+
+        def arrays(parts: list[Any]) -> list[Array | None]:
+            return [None if part is None else self.opened.array(part) for part in parts]
+
+        pairs = zip(arrays(self.run(code)), arrays(self.opened.lay(self._called(doubled))))
+        return [a is not None and (b is None or not np.array_equal(a, b)) for a, b in pairs]
+
     def _made(self, code: CodeType) -> FunctionType:
         opened: Any = self.open
         function = FunctionType(code, self.space, "grad", opened.__defaults__)

@@ -172,6 +172,10 @@ class Search:
             raise RefusedError("its gradient cannot be run apart from its forward")
         if not base.right:
             raise RefusedError("it gives no gradient to judge")
+        reached = bench.guarded(first.reached, bench.region.compiled(tree)) if first.way else None
+        wrong = [k for k, right in zip(bench.asked, base.right) if not right]
+        if reached is not None and wrong and not any(reached[k] for k in wrong):
+            raise RefusedError(f"what is wrong does not come from `{first.open.__name__}`")
         self.benches.append(bench)
         return base
 

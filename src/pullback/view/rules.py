@@ -17,7 +17,7 @@ from pullback.hosts.operation import Tensor
 from pullback.plan import Plan, plan
 from pullback.rule import EXACT, Intent, Rule, signature_of
 from pullback.view.declared import claimed
-from pullback.view.native import Opening
+from pullback.view.native import ByHand, Opening
 from pullback.view.subject import Arrays, Cotangents, Opened, Pullback
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def claim(rule: Rule | None, met: Sequence[Met], said: Declaration) -> Intent:
 
 def by_hand(adapter: Adapter) -> Pullback | None:
     """Give the user's pullback called by hand, when the function itself is a rule, native or not."""
-    run = _opening(adapter)
+    run = _opening(adapter, adapter.native_pullback())
     if run is None:
         return None
 
@@ -103,7 +103,8 @@ def by_hand(adapter: Adapter) -> Pullback | None:
 
 def opened(adapter: Adapter) -> Callable[[Arrays, Arrays], Opened] | None:
     """Give the way to run a rule forward, and to leave its gradient to whoever asks."""
-    run = _opening(adapter)
+    native = None if adapter.native is None else adapter.native.opened()
+    run = _opening(adapter, native)
     if run is None:
         return None
 
@@ -123,10 +124,11 @@ def opened(adapter: Adapter) -> Callable[[Arrays, Arrays], Opened] | None:
     return at
 
 
-def _opening(adapter: Adapter) -> Callable[[Sequence[Any], Sequence[Any]], Opening] | None:
-    rule, native = adapter.rule, None
+def _opening(
+    adapter: Adapter, native: ByHand | None
+) -> Callable[[Sequence[Any], Sequence[Any]], Opening] | None:
+    rule = adapter.rule
     if rule is None:
-        native = adapter.native_pullback()
         rule = Rule(adapter.function, adapter.name, adapter.signature() or signature_of(None))
     elif rule.bare or not _fits(rule, adapter):
         return None
@@ -136,7 +138,7 @@ def _opening(adapter: Adapter) -> Callable[[Sequence[Any], Sequence[Any]], Openi
     def run(sources: Sequence[Any], given: Sequence[Any]) -> Opening:
         args, kwargs = adapter.arguments.filled(sources)
         made, tensors = plan(rule, tuple(args), kwargs)
-        if native is None:
+        if adapter.rule is not None or native is None:
             grad, handed, laid = _pulled(made, tensors, given)
         else:
             grad, handed, by_argument = native(args, kwargs, given)
