@@ -196,7 +196,8 @@ class Search:
             self.kinds.append(kind.WORDS)
             for edit in kind.edits(bench, base):
                 tried = bench.attempt(base, edit)
-                if tried is None or not bench.guarded(self.prover.twice, tried, inputs, seconds=PROOF):
+                allowed = min(PROOF, self.budget.left)
+                if tried is None or not bench.guarded(self.prover.twice, tried, inputs, seconds=allowed):
                     continue
                 if self._proven([tried]):
                     return
@@ -243,7 +244,8 @@ class Search:
             again = self.bench.judge(tried.tree, tried.edits)
             if again is None or not again.is_right:  # by a moment that was learnt since
                 continue
-            proof = self.bench.guarded(self.prover.prove, tried, PROOF, seconds=2 * PROOF)
+            allowed = min(PROOF, self.budget.left)
+            proof = self.bench.guarded(self.prover.prove, tried, allowed, seconds=allowed)
             if proof is None:
                 continue
             if proof.holds:
