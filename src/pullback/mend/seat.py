@@ -18,7 +18,7 @@ from pullback.mend.region import around, plain
 from pullback.mend.source import Function, RefusedError, Source
 from pullback.rule import global_names
 
-DEEPEST, MOST = 3, 6
+DEEPEST, MOST = 5, 6
 
 
 @dataclass(frozen=True)

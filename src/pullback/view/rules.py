@@ -104,7 +104,8 @@ def by_hand(adapter: Adapter) -> Pullback | None:
 def opened(adapter: Adapter) -> Callable[[Arrays, Arrays], Opened] | None:
     """Give the way to run a rule forward, and to leave its gradient to whoever asks."""
     native = None if adapter.native is None else adapter.native.opened()
-    run = _opening(adapter, native)
+    replaced = adapter.rule is not None and adapter.rule.bare
+    run = _through(adapter) if replaced else _opening(adapter, native)
     if run is None:
         return None
 
@@ -155,11 +156,42 @@ def _opening(
     return run
 
 
+def _through(adapter: Adapter) -> Callable[[Sequence[Any], Sequence[Any]], Opening] | None:
+    """Give the gradient of a replacement as the framework takes it: the callable stands in its closure."""
+    call = adapter.function
+    if adapter.parameters or adapter.asked.built or not inspect.isfunction(call):
+        return None
+
+    def opening(sources: Sequence[Any], given: Sequence[Any]) -> Opening:
+        args, kwargs = adapter.arguments.filled(sources)
+        call(*args, **kwargs)  # once, for who listens to the forward
+
+        def pull(*cotangents: Any) -> Sequence[Any]:
+            def run(moved: Sequence[Any]) -> list[Any]:
+                args, kwargs = adapter.arguments.filled(moved)
+                return adapter.flat(call(*args, **kwargs))
+
+            return adapter.vjp(run, sources, cotangents)
+
+        def lay(returned: Any) -> list[Any]:
+            rest = iter(returned)
+            return [next(rest) if moves else None for moves in adapter.differentiable]
+
+        return pull, given, lay
+
+    return opening
+
+
 def remade(adapter: Adapter, parts: Mapping[Any, Any]) -> Any:
     """Give the callable made of other functions in the places of these; None where that cannot be."""
     rule = adapter.rule
     if rule is None:
         return None if adapter.native is None else adapter.native.remade(parts)
+    if rule.bare:  # a replacement: what it does stands in the closure of the callable
+        made = parts.get(adapter.function)
+        if made is not None:
+            made.rule = dataclasses.replace(rule)  # one that remembers nothing
+        return made
     body = parts.get(rule.body)
     if body is None:
         return None

@@ -21,7 +21,13 @@ CASES = {
         "lambda a, b, output: b / output]",
     ),
     "the only partial": (RULES.logistic, [torch.tensor(X)], "partials=lambda x: torch.sigmoid(x))"),
+    "a gradient beside its function": (RULES.cube, [torch.tensor(X)], "lambda dy, x: 3 * (dy * x) * x)"),
     "a tangent": (RULES.cosine, [jnp.asarray(X)], "return cosine(x), -t * jnp.sin(x)"),
+    "a slope that a maker was handed": (
+        RULES.negated,
+        [jnp.asarray(X)],
+        "lambda x: -jnp.square(x), lambda x, t: -t * x * 2)",
+    ),
     "one tangent of two": (
         RULES.difference,
         [jnp.asarray(X), jnp.asarray(X + 1.5)],
