@@ -59,8 +59,9 @@ def _fill(template: Any, tensors: Sequence[Any]) -> Any:
 def into_model(function: Callable[..., Any], plan: Plan, symbols: Sequence[Any]) -> Any:
     """Put a call into the model that is being built."""
     args, kwargs = plan.arguments(symbols)
-    for part in getattr(function, "parts", ()):
-        if is_layer(part) and not part.built:
-            part(*args, **kwargs)  # makes its weights; the result is not used
+    handed = getattr(function, "handed", None)  # what a part is called with, where that is not everything
+    for i, part in enumerate(getattr(function, "parts", ())):
+        if is_layer(part) and not part.built:  # a call makes its weights; the result is not used
+            part(*args, **kwargs) if handed is None else part(handed(i, args))
     template = plan.arguments([{"tensor": i} for i in range(plan.count)])
     return RuleLayer(function, *template)(*symbols)

@@ -69,7 +69,9 @@ def reversible(
 
     # AutoGraph must not convert this: the host converts each function itself, when a graph is built.
     vars(reversible)["autograph_info__"] = {}
-    return without_pushforward(made_of(function_of(rule_of(reversible, EXACT), apply), reversible, *halves))
+    function = made_of(function_of(rule_of(reversible, EXACT), apply), reversible)
+    vars(function).update(parts=halves, handed=lambda k, state: state[1 - k % 2])  # for the layers among them
+    return without_pushforward(function)
 
 
 def _halves(blocks: Any) -> list[Half]:

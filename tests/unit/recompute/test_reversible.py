@@ -249,6 +249,16 @@ def test_layers_drop_the_same(jit):
     close(*found, tolerance=1e-4)
 
 
+def test_layers_that_a_model_builds():
+    inputs = keras.Input((3,)), keras.Input((2,))
+    layers = [keras.layers.Dense(units) for units in (3, 2, 3, 2)]
+    pairs = [layers[:2], layers[2:]]
+    model = keras.Model(inputs, pb.reversible(pairs)(*inputs))
+    assert len(model.trainable_weights) == 8
+    given = np.ones((4, 3), np.float32), np.ones((4, 2), np.float32)
+    close(model(given), plain(pairs)(*given))
+
+
 def modules():
     torch.manual_seed(1)
     return [
