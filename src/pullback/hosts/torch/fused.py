@@ -78,6 +78,8 @@ def _statistics(x: Any) -> Any:
 
 def _batch_norm_pulled(dys: Any, x: Any, scale: Any, offset: Any, eps: float) -> Any:
     dy, dmean, dvariance = dys
+    if private.is_hollow(dmean):
+        return None  # whether the statistics have cotangents is not known yet
     variance, mean = _statistics(x)
     wanted = [True, scale is not None, offset is not None]
     rate = torch.rsqrt(variance + eps)
