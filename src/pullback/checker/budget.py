@@ -39,6 +39,11 @@ class Budget:
         """Tell whether nothing is left."""
         return self.seconds >= self.limit
 
+    @property
+    def left(self) -> float:
+        """Give the seconds that are left."""
+        return max(self.limit - self.seconds, 0.0)
+
     def look(self) -> None:
         """Raise Spent when nothing is left."""
         if self.spent:

@@ -196,7 +196,7 @@ class Bench:
         found = []
         for moment in self.moments:
             told = self.guarded(moment.told, code)
-            found.append({**moment.space, **(told[1] if told is not None else {})})
+            found.append({**moment.space, **(told or {})})
         return found
 
     def evaluated(self, node: ast.expr | str) -> list[Any] | None:

@@ -6,9 +6,10 @@ differences. At a kink no single answer is right: there the one-sided slopes bou
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import CodeType, FrameType, FunctionType
 from typing import Any
 
@@ -24,7 +25,9 @@ from pullback.checker.problem import Problem
 from pullback.checker.settings import Settings
 from pullback.checker.space import Space
 from pullback.dtypes import double
+from pullback.mend.pure import COMPUTING
 from pullback.mend.region import plain
+from pullback.mend.seat import Way, followed, seated
 from pullback.view.subject import Array, Arrays, Opened, Subject
 
 EXACT, MEASURED = 1e-9, 2e-6  # relative, of a truth by autodiff and by differences
@@ -60,22 +63,62 @@ class Moment:
     tolerance: float
     bounds: tuple[Bound, ...] = ()  # at a kink
     measured: tuple[Array, ...] = field(default=(), repr=False)
+    seen: dict[CodeType, dict[str, Any]] = field(default_factory=dict, repr=False)  # what the forward ran
+    way: Way = ()  # from the gradient to what is open
+
+    @property
+    def open(self) -> FunctionType:
+        """Give the function that is open to edits here."""
+        return followed(self.opened.grad, self.way)
+
+    def at(self, way: Way) -> Moment:
+        """Open another function, that the gradient reaches in this way."""
+        space, names = surroundings(followed(self.opened.grad, way), self.seen)
+        return replace(self, way=way, space=space, names=names)
 
     def run(self, code: CodeType) -> list[Any]:
-        """Run a variant of the gradient, and give what it returns for each input."""
-        grad = self.opened.grad
-        function = FunctionType(code, self.space, "grad", plain(grad).__defaults__)
-        function.__kwdefaults__ = plain(grad).__kwdefaults__
-        returned = self.opened.call(_bound(grad, function))
-        return self.opened.lay(returned)
+        """Run a variant of what is open, and give what the gradient returns for each input."""
+        return self.opened.lay(self._called(self._made(code)))
 
-    def told(self, code: CodeType) -> tuple[Any, dict[str, Any]]:
-        """Run a variant that tells its names; give what it returned, and them."""
+    def told(self, code: CodeType) -> dict[str, Any]:
+        """Run a variant that tells its names; give those of its first run."""
+        function = self._made(code)
+        heard: list[dict[str, Any]] = []
+
+        @functools.wraps(function)  # who calls it may ask for its signature
+        def listening(*args: Any, **kwargs: Any) -> Any:
+            returned, names = function(*args, **kwargs)
+            heard.append(names)
+            return returned
+
+        self._called(listening)
+        return heard[0]
+
+    def reached(self, code: CodeType) -> list[bool]:
+        """Tell of each input whether what is open decides anything of its cotangent."""
+        function = self._made(code)
+
+        @functools.wraps(function)
+        def doubled(*args: Any, **kwargs: Any) -> Any:
+            parts, structure = tree.flatten(function(*args, **kwargs))
+            return tree.unflatten(structure, [x + x if hasattr(x, "dtype") else x for x in parts])
+
+        def arrays(parts: list[Any]) -> list[Array | None]:
+            return [None if part is None else self.opened.array(part) for part in parts]
+
+        pairs = zip(arrays(self.run(code)), arrays(self.opened.lay(self._called(doubled))))
+        return [a is not None and (b is None or not np.array_equal(a, b)) for a, b in pairs]
+
+    def _made(self, code: CodeType) -> FunctionType:
+        opened: Any = self.open
+        function = FunctionType(code, self.space, "grad", opened.__defaults__)
+        function.__kwdefaults__ = opened.__kwdefaults__
+        return function
+
+    def _called(self, function: Callable[..., Any]) -> Any:
+        """Call the gradient with another function in the place of what is open."""
         grad = self.opened.grad
-        function = FunctionType(code, self.space, "grad", plain(grad).__defaults__)
-        function.__kwdefaults__ = plain(grad).__kwdefaults__
-        returned, names = self.opened.call(_bound(grad, function))
-        return returned, names
+        return self.opened.call(_bound(grad, seated(plain(grad), self.way, function)))
 
     def judged(self, parts: Sequence[Any]) -> list[bool | None]:
         """Tell of each input whether its cotangent is right; None where nothing is asked."""
@@ -133,8 +176,6 @@ class Moment:
 
 def _bound(grad: Any, function: Any) -> Any:
     """Hand on the arguments that were filled in before."""
-    import functools
-
     if isinstance(grad, functools.partial):
         return functools.partial(function, *grad.args, **grad.keywords)
     return function
@@ -183,13 +224,12 @@ def bounds(problem: Problem, v: Array, rng: np.random.Generator) -> tuple[Bound,
 
 
 def recorded(subject: Subject, inputs: Arrays, v: Arrays) -> tuple[Opened, dict[CodeType, dict[str, Any]]]:
-    """Run a rule forward, and keep the names of every function of its author's file."""
+    """Run a rule forward, and keep the names of every function that a user wrote."""
     assert subject.opened is not None
     seen: dict[CodeType, dict[str, Any]] = {}
-    file = plain(subject.opened(inputs, v).grad).__code__.co_filename
 
     def listen(frame: FrameType, event: str, argument: Any) -> None:
-        if event == "return" and frame.f_code.co_filename == file:
+        if event == "return" and str(frame.f_globals.get("__name__")).partition(".")[0] not in COMPUTING:
             seen[frame.f_code] = dict(frame.f_locals)
 
     before = sys.getprofile()
@@ -227,7 +267,7 @@ def moment(
         wanted[k] = part
     space, names = surroundings(opened.grad, seen)
     return Moment(
-        label, inputs, opened, space, names, problem, tuple(wanted), tolerance, limits
+        label, inputs, opened, space, names, problem, tuple(wanted), tolerance, limits, seen=seen
     )  # fmt: skip
 
 

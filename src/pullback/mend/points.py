@@ -12,9 +12,12 @@ from pullback.checker.settings import Settings
 from pullback.checker.shrink import candidates
 from pullback.dtypes import is_real_or_complex
 from pullback.mend.moment import Moment, moment
+from pullback.mend.source import RefusedError
 from pullback.view.subject import Arrays, Subject
 
 SMALL = 160  # numbers in all inputs together
+LARGE = 4096  # … of which a candidate may still make an array of all pairs, and not fill the memory
+ROUNDS = 24
 OWN = ("both signs", "between the given values", "in (0, 1)", "positive", "wide")
 
 
@@ -54,8 +57,8 @@ def renumbered(
 
 
 def shrunk(subject: Subject, inputs: Arrays) -> Arrays:
-    """Give smaller inputs at which the function exists, if these are large."""
-    for _ in range(4):
+    """Give smaller inputs at which the function exists, if these are large; refuse what stays so."""
+    for _ in range(ROUNDS):
         if sum(x.size for x in inputs) <= SMALL:
             break
         smaller = next(
@@ -65,6 +68,8 @@ def shrunk(subject: Subject, inputs: Arrays) -> Arrays:
         if smaller is None:
             break
         inputs = smaller
+    if sum(x.size for x in inputs) > LARGE:
+        raise RefusedError("its inputs are large, and it does not run at smaller ones")
     return inputs
 
 

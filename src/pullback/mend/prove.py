@@ -49,7 +49,9 @@ class Remade(Mapping[Any, Any]):
         self.made: dict[int, Any] = {}
 
     def __contains__(self, function: object) -> bool:
-        return isinstance(function, FunctionType) and self._path(function.__code__) is not None
+        return isinstance(function, FunctionType) and (
+            self._path(function.__code__) is not None or self._holds(function)
+        )
 
     def __getitem__(self, function: Any) -> Any:
         if function not in self:
@@ -61,6 +63,15 @@ class Remade(Mapping[Any, Any]):
 
     def __len__(self) -> int:
         return 0
+
+    def _holds(self, function: FunctionType, depth: int = 4) -> bool:
+        """Tell whether a function of another file holds one of this file in its closure."""
+        held = (part for cell in function.__closure__ or () for part in _held(cell))
+        return depth > 0 and any(
+            self._path(part.__code__) is not None or self._holds(part, depth - 1)
+            for part in held
+            if isinstance(part, FunctionType)
+        )
 
     def _path(self, code: CodeType) -> Any:
         if code.co_filename != self.file:
@@ -85,13 +96,13 @@ class Remade(Mapping[Any, Any]):
         if id(function) in self.made:
             made: FunctionType = self.made[id(function)]
             return made
-        code = self.new.get(self._path(function.__code__))
+        path = self._path(function.__code__)
+        code = function.__code__ if path is None else self.new.get(path)
         if code is None or code.co_freevars != function.__code__.co_freevars:
             raise KeyError(function)
         cells = tuple(CellType() for _ in code.co_freevars)
-        made = FunctionType(
-            code, self._space(function.__globals__), function.__name__, function.__defaults__, cells
-        )
+        space = function.__globals__ if path is None else self._space(function.__globals__)
+        made = FunctionType(code, space, function.__name__, function.__defaults__, cells)
         self.made[id(function)] = made
         made.__kwdefaults__ = function.__kwdefaults__
         made.__dict__.update(function.__dict__)
@@ -101,8 +112,26 @@ class Remade(Mapping[Any, Any]):
                 value = old.cell_contents
             except ValueError:  # a cell that is not filled yet
                 continue
-            cell.cell_contents = self._made(value) if value in self else value
+            cell.cell_contents = self._put(value)
         return made
+
+    def _put(self, value: Any) -> Any:
+        if type(value) in (list, tuple):
+            return type(value)(self._put(part) for part in value)
+        return self._made(value) if value in self else value
+
+
+def _alike(a: Arrays, b: Arrays) -> bool:
+    return len(a) == len(b) and all(np.allclose(x, y, equal_nan=True) for x, y in zip(a, b))
+
+
+def _held(cell: CellType) -> list[Any]:
+    """List what a cell holds: a function, or several."""
+    try:
+        value = cell.cell_contents
+    except ValueError:  # a cell that is not filled yet
+        return []
+    return list(value) if type(value) in (list, tuple) else [value]
 
 
 def _paths(code: CodeType, path: tuple[Any, ...] = ()) -> Iterator[tuple[CodeType, tuple[Any, ...]]]:
@@ -127,7 +156,8 @@ class Proof:
     def holds(self) -> bool:
         """Tell whether the checker found the edited rule right, at every size."""
         sized = any("size seems to be written" in f.sentence for f in self.report.findings)
-        return self.report.verdict == "right" and not sized and not self.refuted
+        cut = any(f.reason == "budget" for f in self.report.findings)  # what was not asked is not proven
+        return self.report.verdict == "right" and not sized and not cut and not self.refuted
 
 
 @dataclass
@@ -181,7 +211,9 @@ class Prover:
             return None
         self.checks += 1
         try:
-            report = check_subject(made, replace(self.settings, budget=max(budget, 0.5)))
+            if not _alike(made.forward(made.inputs), self.subject.forward(made.inputs)):
+                return None  # it computes something else
+            report = check_subject(made, replace(self.settings, budget=budget))
         except Exception:  # the edited function may fail at its example
             return None
         proof = Proof(written[0], report)

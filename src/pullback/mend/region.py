@@ -32,15 +32,14 @@ class Region:
     code: CodeType
 
     @classmethod
-    def of(cls, grad: Callable[..., Any], *, alone: bool = False) -> Region:
-        """Find the region of a gradient; `alone` leaves the forward as it is."""
-        function = plain(grad)
+    def of(cls, function: FunctionType, *, alone: bool = False) -> Region:
+        """Find the region of a gradient, or of what it calls; `alone` leaves the forward as it is."""
         source = Source.of(function.__code__.co_filename)
         node = source.function(function.__code__)
         if any(isinstance(n, (ast.Yield, ast.YieldFrom, ast.Await)) for n in ast.walk(node)):
             raise RefusedError("its gradient is a generator")
-        around = _around(source.tree, node)
-        outer = around if isinstance(around, ast.FunctionDef) else None
+        outside = around(source.tree, node)
+        outer = outside if isinstance(outside, ast.FunctionDef) else None
         feeding = [] if outer is None or alone else feeders(outer, node)
         last = node if isinstance(node, ast.FunctionDef) else ast.Expr(node)
         tree = ast.Module(body=[*feeding, last], type_ignores=[])
@@ -138,17 +137,17 @@ def _is_read(node: ast.expr) -> bool:
     )
 
 
-def _around(tree: ast.AST, inner: ast.AST) -> ast.AST | None:
+def around(tree: ast.AST, inner: ast.AST) -> ast.AST | None:
     """Find the function directly around a node."""
     found: ast.AST | None = None
     waiting: list[tuple[ast.AST, ast.AST | None]] = [(tree, None)]
     while waiting:
-        node, around = waiting.pop()
+        node, outer = waiting.pop()
         if node is inner:
-            return around
+            return outer
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
-            around = node
-        waiting += [(child, around) for child in ast.iter_child_nodes(node)]
+            outer = node
+        waiting += [(child, outer) for child in ast.iter_child_nodes(node)]
     return found
 
 

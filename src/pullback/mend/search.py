@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from pullback import hosts, tree
@@ -26,6 +27,7 @@ from pullback.mend.points import described, moments, renumbered, shrunk
 from pullback.mend.prove import Prover
 from pullback.mend.pure import impurity
 from pullback.mend.region import Region
+from pullback.mend.seat import Way, followed, ways
 from pullback.mend.source import RefusedError
 from pullback.mend.spelling import spelling
 from pullback.mend.watch import Watch
@@ -77,6 +79,8 @@ class Search:
         self.proven: list[Tried] = []
         self.kinds: list[str] = []
         self.bench: Bench | None = None
+        self.benches: list[Bench] = []
+        self.found: list[Moment] = []
         self.watch = Watch()
         host = hosts.among(tree.flatten([args, kwargs])[0], function, report.name)
         given = within(subject_of(host, function, args, kwargs))
@@ -92,7 +96,11 @@ class Search:
         unit = roundoff([x for x, d in zip(given.inputs, given.differentiable) if d])
         self.settings = Settings(seed=report.seed, xla=False, export=False, shipped=unit)
         self.other = self._other(host, function, args, kwargs)
-        self.prover = Prover(Region.of(self._grad()), given, host, args, kwargs, self.settings)
+        self.grad = self._grad()
+        self.ways = ways(self.grad)
+        if not self.ways:
+            raise RefusedError("no function of its gradient is open: its own source is not at hand")
+        self.prover = Prover(self._region(self.ways[0]), given, host, args, kwargs, self.settings)
 
     def _other(
         self, host: Any, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -111,7 +119,7 @@ class Search:
     @property
     def tried(self) -> int:
         """Count the candidates."""
-        return 0 if self.bench is None else self.bench.tried
+        return sum(bench.tried for bench in self.benches)
 
     def _grad(self) -> Any:
         from pullback.checker.draw import cotangents
@@ -121,28 +129,55 @@ class Search:
         small = self.subject.at(inputs)
         return self.subject.opened(inputs, cotangents(small, self.settings.rng(40))).grad
 
+    def _region(self, way: Way) -> Region:
+        return Region.of(followed(self.grad, way), alone=bool(way))
+
     def run(self) -> tuple[Patch, ...]:
         """Search, and give what was proven."""
-        found = moments(self.subject, self.report, self.settings, self.other)
-        if not found:
+        self.found = moments(self.subject, self.report, self.settings, self.other)
+        if not self.found:
             raise RefusedError("no point was found at which its true gradient can be measured")
-        reason = impurity(self.prover.region.tree, found[0].space)
+        places: list[tuple[Prover, Bench, Tried]] = []
+        refused: list[RefusedError] = []
+        for way in self.ways:
+            try:
+                self.prover = replace(self.prover, region=self._region(way))
+                bench = self.bench = self._bench([m.at(way) for m in self.found])
+                base = self._base(bench)
+            except RefusedError as reason:
+                refused.append(reason)
+                continue
+            places.append((self.prover, bench, base))
+            (self._second if base.is_right else self._single)(bench, base)
+            if self.patches:
+                return tuple(self.patches)
+        if not places:
+            raise refused[0]
+        for self.prover, self.bench, base in places:
+            if not base.is_right and not self.patches:
+                self._pairs(self.bench, base)
+        return tuple(self.patches)
+
+    def _base(self, bench: Bench) -> Tried:
+        """Judge what stands there, and refuse what must not be run with edits, or cannot be."""
+        first, tree = bench.moments[0], bench.region.tree
+        if first.way and first.open.__code__ in first.seen:
+            raise RefusedError(f"its forward runs `{first.open.__name__}` too")
+        reason = impurity(tree, first.space)
         if reason is not None:
             raise RefusedError(f"its gradient does not look pure: {reason}")
-        bench = self.bench = self._bench(found)
-        base = bench.judge(bench.region.tree)
-        code = bench.region.compiled(bench.region.tree)
-        if base is None or all(bench.guarded(m.run, code) is None for m in found):
+        base = bench.judge(tree)
+        code = bench.region.compiled(tree, telling=True)
+        if base is None or all(bench.guarded(m.told, code) is None for m in bench.moments):
             raise RefusedError("its gradient cannot be run apart from its forward")
         if not base.right:
             raise RefusedError("it gives no gradient to judge")
-        if base.is_right:
-            self._second(bench, base)
-            return tuple(self.patches)
-        self._single(bench, base)
-        if not self.patches:
-            self._pairs(bench, base)
-        return tuple(self.patches)
+        reached = bench.guarded(first.reached, bench.region.compiled(tree)) if first.way else None
+        wrong = [k for k, right in zip(bench.asked, base.right) if not right]
+        if reached is not None and wrong and not any(reached[k] for k in wrong):
+            raise RefusedError(f"what is wrong does not come from `{first.open.__name__}`")
+        self.benches.append(bench)
+        return base
 
     def _bench(self, found: list[Moment]) -> Bench:
         region, first = self.prover.region, found[0]
@@ -161,7 +196,8 @@ class Search:
             self.kinds.append(kind.WORDS)
             for edit in kind.edits(bench, base):
                 tried = bench.attempt(base, edit)
-                if tried is None or not bench.guarded(self.prover.twice, tried, inputs, seconds=PROOF):
+                allowed = min(PROOF, self.budget.left)
+                if tried is None or not bench.guarded(self.prover.twice, tried, inputs, seconds=allowed):
                     continue
                 if self._proven([tried]):
                     return
@@ -208,7 +244,8 @@ class Search:
             again = self.bench.judge(tried.tree, tried.edits)
             if again is None or not again.is_right:  # by a moment that was learnt since
                 continue
-            proof = self.bench.guarded(self.prover.prove, tried, PROOF, seconds=2 * PROOF)
+            allowed = min(PROOF, self.budget.left)
+            proof = self.bench.guarded(self.prover.prove, tried, allowed, seconds=allowed)
             if proof is None:
                 continue
             if proof.holds:
@@ -235,7 +272,8 @@ class Search:
                 label, given = finding.point, finding.inputs
                 made = moment(self.subject, label, given, self.settings, 200 + len(self.bench.moments))
                 if made is not None:
-                    self.bench.learn(made)
+                    self.found.append(made)
+                    self.bench.learn(made.at(self.bench.moments[0].way))
                 return
 
     def _together(self, bench: Bench, base: Tried, partial: list[Tried]) -> None:

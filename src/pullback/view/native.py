@@ -31,6 +31,10 @@ class Native(Definition):
         """Give (args, kwargs, cotangents) ↦ its gradient, to be called; None where it cannot be called so."""
         return None
 
+    def opened(self) -> ByHand | None:
+        """Give the same, for what is not called so: a gradient made of what the user wrote, as a closure."""
+        return self.by_hand()
+
     def remade(self, parts: Mapping[Any, Any]) -> Any:
         """Give the same rule, made of other functions in the places of these; None where it cannot be."""
         return None

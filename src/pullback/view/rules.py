@@ -17,7 +17,7 @@ from pullback.hosts.operation import Tensor
 from pullback.plan import Plan, plan
 from pullback.rule import EXACT, Intent, Rule, signature_of
 from pullback.view.declared import claimed
-from pullback.view.native import Opening
+from pullback.view.native import ByHand, Opening
 from pullback.view.subject import Arrays, Cotangents, Opened, Pullback
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def claim(rule: Rule | None, met: Sequence[Met], said: Declaration) -> Intent:
 
 def by_hand(adapter: Adapter) -> Pullback | None:
     """Give the user's pullback called by hand, when the function itself is a rule, native or not."""
-    run = _opening(adapter)
+    run = _opening(adapter, adapter.native_pullback())
     if run is None:
         return None
 
@@ -103,7 +103,9 @@ def by_hand(adapter: Adapter) -> Pullback | None:
 
 def opened(adapter: Adapter) -> Callable[[Arrays, Arrays], Opened] | None:
     """Give the way to run a rule forward, and to leave its gradient to whoever asks."""
-    run = _opening(adapter)
+    native = None if adapter.native is None else adapter.native.opened()
+    replaced = adapter.rule is not None and adapter.rule.bare
+    run = _through(adapter) if replaced else _opening(adapter, native)
     if run is None:
         return None
 
@@ -123,10 +125,11 @@ def opened(adapter: Adapter) -> Callable[[Arrays, Arrays], Opened] | None:
     return at
 
 
-def _opening(adapter: Adapter) -> Callable[[Sequence[Any], Sequence[Any]], Opening] | None:
-    rule, native = adapter.rule, None
+def _opening(
+    adapter: Adapter, native: ByHand | None
+) -> Callable[[Sequence[Any], Sequence[Any]], Opening] | None:
+    rule = adapter.rule
     if rule is None:
-        native = adapter.native_pullback()
         rule = Rule(adapter.function, adapter.name, adapter.signature() or signature_of(None))
     elif rule.bare or not _fits(rule, adapter):
         return None
@@ -136,7 +139,7 @@ def _opening(adapter: Adapter) -> Callable[[Sequence[Any], Sequence[Any]], Openi
     def run(sources: Sequence[Any], given: Sequence[Any]) -> Opening:
         args, kwargs = adapter.arguments.filled(sources)
         made, tensors = plan(rule, tuple(args), kwargs)
-        if native is None:
+        if adapter.rule is not None or native is None:
             grad, handed, laid = _pulled(made, tensors, given)
         else:
             grad, handed, by_argument = native(args, kwargs, given)
@@ -153,15 +156,47 @@ def _opening(adapter: Adapter) -> Callable[[Sequence[Any], Sequence[Any]], Openi
     return run
 
 
+def _through(adapter: Adapter) -> Callable[[Sequence[Any], Sequence[Any]], Opening] | None:
+    """Give the gradient of a replacement as the framework takes it: the callable stands in its closure."""
+    call = adapter.function
+    if adapter.parameters or adapter.asked.built or not inspect.isfunction(call):
+        return None
+
+    def opening(sources: Sequence[Any], given: Sequence[Any]) -> Opening:
+        args, kwargs = adapter.arguments.filled(sources)
+        call(*args, **kwargs)  # once, for who listens to the forward
+
+        def pull(*cotangents: Any) -> Sequence[Any]:
+            def run(moved: Sequence[Any]) -> list[Any]:
+                args, kwargs = adapter.arguments.filled(moved)
+                return adapter.flat(call(*args, **kwargs))
+
+            return adapter.vjp(run, sources, cotangents)
+
+        def lay(returned: Any) -> list[Any]:
+            rest = iter(returned)
+            return [next(rest) if moves else None for moves in adapter.differentiable]
+
+        return pull, given, lay
+
+    return opening
+
+
 def remade(adapter: Adapter, parts: Mapping[Any, Any]) -> Any:
     """Give the callable made of other functions in the places of these; None where that cannot be."""
     rule = adapter.rule
     if rule is None:
         return None if adapter.native is None else adapter.native.remade(parts)
-    body = parts.get(rule.function)
-    if body is None or rule.body is not rule.function:
+    if rule.bare:  # a replacement: what it does stands in the closure of the callable
+        made = parts.get(adapter.function)
+        if made is not None:
+            made.rule = dataclasses.replace(rule)  # one that remembers nothing
+        return made
+    body = parts.get(rule.body)
+    if body is None:
         return None
-    return function_of(dataclasses.replace(rule, body=body))
+    push = parts.get(rule.pushforward, rule.pushforward)
+    return function_of(dataclasses.replace(rule, body=body, pushforward=push))
 
 
 def says_second(adapter: Adapter) -> bool:

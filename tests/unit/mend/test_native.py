@@ -9,6 +9,7 @@ import torch
 from mending import WRONG, loaded
 
 from pullback.mend.search import mend
+from pullback.mend.seat import followed, ways
 from pullback.mend.tree import edited
 
 RULES = loaded(Path(__file__).with_name("native.py"))
@@ -30,6 +31,12 @@ CASES = {
         [jnp.asarray(normal(4)), jnp.asarray(normal(5)[:4])],
         ["sin_y * d, x * cos_y * d"],
     ),
+    "what a maker was handed": (
+        RULES.handed,
+        [torch.tensor(normal(4))],
+        ["lambda x, d: d * (1 + -torch.tanh(x) ** 2))"],
+    ),
+    "a function that backward calls": (RULES.Called.apply, [torch.tensor(normal(4))], ["return 1 - y * y"]),
     "factor": (RULES.square, [jnp.asarray(normal(4))], ["d * 2 * x"]),
 }
 
@@ -41,3 +48,17 @@ def test_a_native_rule_is_mended(name):
     assert found.patches, (found.refused, found.tried)
     text = edited(found.patches[0].text, found.patches[0].spans)
     assert all(part in text for part in parts), text
+
+
+def opened(function):
+    return [followed(function, way).__name__ for way in ways(function)]
+
+
+def test_what_a_maker_was_handed_is_open_and_the_maker_is_not():
+    assert opened(RULES.handed.__self__.backward) == ["<lambda>"]
+
+
+def test_a_function_is_open_beside_the_gradient_only_if_nothing_else_uses_it():
+    assert opened(RULES.Called.backward) == ["backward", "slope"]
+    assert opened(RULES.Other.backward) == ["backward"]
+    assert opened(RULES.Twice.__self__.backward) == []

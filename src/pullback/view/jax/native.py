@@ -116,6 +116,51 @@ class CustomRule(Native):
             return None
         return self._pull
 
+    def opened(self) -> ByHand | None:
+        if type(self.rule).__name__ != "custom_jvp":
+            return self.by_hand()
+        given = self.rule.jvp is not None and not self.symbolic_zeros
+        return self._transpose if given else None
+
+    def _transpose(self, args: Sequence[Any], kwargs: dict[str, Any], cotangents: Sequence[Any]) -> Opening:
+        """Give the gradient that the tangents of a `custom_jvp` make, once they are transposed."""
+        import jax
+        from jax import numpy as jnp
+
+        from pullback.hosts.jax import HOST
+
+        bound = inspect.signature(self.body).bind(*args, **kwargs)
+        bound.apply_defaults()
+        values = bound.args
+        fixed = [values[i] for i in self.nondiff]
+        primals = tuple(value for i, value in enumerate(values) if i not in self.nondiff)
+        leaves, structure = jax.tree_util.tree_flatten(primals)
+        moving = [jnp.issubdtype(jnp.result_type(leaf), jnp.inexact) for leaf in leaves]
+        push = self.rule.jvp
+        self.body(*values)  # once, for who listens to the forward
+
+        def pushed(tangents: Sequence[Any]) -> list[Any]:
+            rest = iter(tangents)
+            zeros = (np.zeros(jnp.shape(leaf), jax.dtypes.float0) for leaf in leaves)
+            every = [next(rest) if moves else zero for moves, zero in zip(moving, zeros)]
+            found = push(*fixed, primals, jax.tree_util.tree_unflatten(structure, every))[1]
+            return [
+                t for t in jax.tree_util.tree_leaves(found) if getattr(t, "dtype", None) != jax.dtypes.float0
+            ]
+
+        def pull(*given: Any) -> list[Any]:
+            some = [jnp.cos(jnp.arange(leaf.size, dtype=jnp.result_type(leaf))).reshape(jnp.shape(leaf))
+                    for leaf, moves in zip(map(jnp.asarray, leaves), moving) if moves]  # fmt: skip
+            pushed(some)  # once with numbers, for who listens
+            rest = iter(jax.vjp(pushed, some)[1]([HOST.conjugate(d) for d in given])[0])
+            return [HOST.conjugate(next(rest)) if moves else None for moves in moving]
+
+        def by_argument(given: Sequence[Any]) -> list[Any]:
+            rest = iter(jax.tree_util.tree_unflatten(structure, given))
+            return [None if i in self.nondiff else next(rest) for i in range(len(values))]
+
+        return pull, list(cotangents), by_argument
+
     def _pull(self, args: Sequence[Any], kwargs: dict[str, Any], cotangents: Sequence[Any]) -> Opening:
         """Run the forward; what the gradient returns is laid out as one cotangent, or None, per argument."""
         import jax
@@ -165,7 +210,11 @@ class CustomRule(Native):
         body = parts.get(self.body, self.body)
         if self.kind == "jax.custom_jvp" and held["jvp"] is not None:
             rule: Any = jax.custom_jvp(body, nondiff_argnums=tuple(self.nondiff))
-            rule.defjvp(held["jvp"], symbolic_zeros=self.symbolic_zeros)
+            tangents = inspect.getclosurevars(held["jvp"]).nonlocals.get("jvps")
+            if module_of(held["jvp"]).partition(".")[0] == "jax" and tangents is not None:  # of `defjvps`
+                rule.defjvps(*tangents)
+            else:
+                rule.defjvp(held["jvp"], symbolic_zeros=self.symbolic_zeros)
             return rule
         if self.kind == "jax.custom_vjp" and held["fwd"] is not None and held["bwd"] is not None:
             rule = jax.custom_vjp(body, nondiff_argnums=tuple(self.nondiff))

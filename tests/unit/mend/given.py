@@ -1,0 +1,58 @@
+"""Wrong derivatives that are given as functions of their own: partials, tangents, gradients."""
+
+import jax
+import jax.numpy as jnp
+import torch
+
+import pullback as pb
+
+hypot = pb.elementwise(
+    lambda a, b: torch.sqrt(a * a + b * b),
+    [lambda a, b, output: a / output, lambda a, b, output: a / output],
+)
+
+
+@pb.elementwise(partials=lambda x: 2 / (1 + torch.exp(x)))
+def logistic(x):
+    return torch.log(1 + torch.exp(x))
+
+
+cube = pb.with_gradient(lambda x: x**3, lambda dy, x: 3 * dy * x)
+
+
+@pb.external
+def outside(x):
+    return x**3
+
+
+@outside.pullback
+def pull(dy, x):
+    return 3 * dy * x
+
+
+@jax.custom_jvp
+def cosine(x):
+    return jnp.cos(x)
+
+
+@cosine.defjvp
+def cosine_jvp(primals, tangents):
+    (x,), (t,) = primals, tangents
+    return cosine(x), t * jnp.sin(x)
+
+
+@jax.custom_jvp
+def difference(x, y):
+    return x - y * y
+
+
+difference.defjvps(lambda t, answer, x, y: t, lambda t, answer, x, y: 2 * t * y)
+
+
+def pushed(function, slope):
+    rule = jax.custom_jvp(function)
+    rule.defjvp(lambda primals, tangents: (function(*primals), slope(*primals, *tangents)))
+    return rule
+
+
+negated = pushed(lambda x: -jnp.square(x), lambda x, t: t * x * 2)
