@@ -265,37 +265,37 @@ def _gmres(space: Space, multiply: Multiply, b: Vector, target: Tensor, iteratio
     places = xp.arange(count)
 
     def going(state: list[Tensor]) -> Tensor:
-        length = space.norm(state[n : 2 * n])
-        place = state[-1] - count * xp.floor(state[-1] / count)
-        stands = (place < 0.5) & (length > (1 - 1e-6) * state[-2])  # a whole basis took nothing off
-        return (length > target) & (state[-1] < iterations) & ~stands
+        length, begun, number = state[5 * n :]
+        place = number - count * xp.floor(number / count)
+        stands = (place < 0.5) & (length > (1 - 1e-6) * begun)  # a whole basis took nothing off
+        return (length > target) & (number < iterations) & ~stands
 
     def step(state: list[Tensor]) -> list[Tensor]:
         x, r, p, ps, qs = (state[k * n : (k + 1) * n] for k in range(5))
-        begun, number = state[-2:]
+        before, begun, number = state[5 * n :]
         place = number - count * xp.floor(number / count)
-        at = xp.astype(xp.astype(places, space.wide) == place, space.wide)
-        fresh = xp.astype(place > 0, space.wide)  # every `count` steps the basis is begun anew
-        ps, qs = space.times(fresh, ps), space.times(fresh, qs)
+        # Every `count` steps the basis is begun anew: the newest stand first, and so many of them count.
+        counts = xp.astype(xp.astype(places, space.wide) < place, space.wide)
         q = multiply(p)
         whole = space.norm(q)
-        shares = space.dots(qs, q)
+        shares = counts * space.dots(qs, q)
         q = space.minus(q, space.combined(shares, qs))
-        more = space.dots(qs, q)  # twice, for accuracy
+        more = counts * space.dots(qs, q)  # twice, for accuracy
         q, p = space.minus(q, space.combined(more, qs)), space.minus(p, space.combined(shares + more, ps))
         length = space.norm(q)
         new = length > 8 * space.roundoff * whole  # else A·p was there already
         factor = xp.where(new, 1 / _nonzero(xp, length), xp.zeros_like(length))
         p, q = space.times(factor, p), space.times(factor, q)
-        before, share = space.norm(r), space.dot(q, r)
+        share = space.dot(q, r)
         begun = xp.where(place < 0.5, before, begun)
         x, r = space.plus(x, share, p), space.plus(r, -share, q)
-        much = (space.norm(r) < 0.9 * before) | (place > count - 1.5)
+        left = space.norm(r)
+        much = (left < 0.9 * before) | (place > count - 1.5)
         following = [xp.where(much, u, v) for u, v in zip(r, q)]
-        return [*x, *r, *following, *space.put(ps, at, p), *space.put(qs, at, q), begun, number + 1]
+        return [*x, *r, *following, *space.put(ps, p), *space.put(qs, q), left, begun, number + 1]
 
-    counts = [xp.ones_like(target) * float("inf"), xp.zeros_like(target)]
-    state = [*space.zeros(), *b, *b, *space.many(count), *space.many(count), *counts]
+    numbers = [space.norm(b), xp.ones_like(target) * float("inf"), xp.zeros_like(target)]
+    state = [*space.zeros(), *b, *b, *space.many(count), *space.many(count), *numbers]
     return space.host.loop(going, step, state)
 
 

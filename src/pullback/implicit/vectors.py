@@ -83,10 +83,10 @@ class Space:
         """Give zeros for so many vectors."""
         return [self.xp.stack([x] * count) for x in self.zeros()]
 
-    def put(self, rows: Vector, at: Tensor, a: Vector) -> Vector:
-        """Add a vector in the place where `at`, a row of zeros and a one, has its one."""
-        xp, cast = self.xp, self.host.arrays.cast
-        return [m + xp.expand_dims(cast(at, m), axis=1) * xp.expand_dims(x, axis=0) for m, x in zip(rows, a)]
+    def put(self, rows: Vector, a: Vector) -> Vector:
+        """Put a vector before the others; the last one falls off."""
+        xp = self.xp
+        return [xp.concat([xp.expand_dims(x, axis=0), m[:-1]]) for m, x in zip(rows, a)]
 
     def combined(self, factors: Tensor, rows: Vector) -> Vector:
         """Give the sum of vectors, each times its factor."""
