@@ -30,7 +30,7 @@ def unrolled(x, w, u, b):
     return z
 
 
-settled = pb.implicit.fixed_point(step, unrolled, accuracy=1e-12)
+settled = pb.implicit.fixed_point(step, unrolled)
 
 
 def kept(layer, *inputs):

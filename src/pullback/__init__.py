@@ -31,6 +31,7 @@ if _CHECKING_TYPES:
     from pullback.graphs.trace import graph
     from pullback.graphs.why import why
     from pullback.recompute.checkpoint import checkpoint
+    from pullback.recompute.reversible import reversible
     from pullback.recompute.scan import checkpoint_scan
     from pullback.watching.watch import watch
     from pullback.wrapping.wrap import external
@@ -63,6 +64,7 @@ __all__ = [
     "ops",
     "override",
     "reverse_gradient",
+    "reversible",
     "round",
     "scale_gradient",
     "sign",
@@ -87,6 +89,7 @@ _LATER = {
     "implicit": "pullback.implicit",
     "load_ipython_extension": "pullback.notebook",  # what %load_ext asks for
     "ops": "pullback.ops",
+    "reversible": "pullback.recompute.reversible",
     "testing": "pullback.testing",
     "watch": "pullback.watching.watch",
     "why": "pullback.graphs.why",

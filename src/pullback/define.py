@@ -185,9 +185,7 @@ def function_of(
             return into_model(function, made, tensors)
         if apply is not None:
             return apply(made, tensors)
-        application = Application(made)
-        values = made.host.apply(application, tensors)
-        return values[0] if application.outputs is LONE else application.outputs.filled(values)
+        return applied(made, tensors)
 
     def pushforward(push: F) -> F:
         """Say what forward mode gives: tangents of the tensor arguments, then the arguments ↦ tangents."""
@@ -206,3 +204,10 @@ def function_of(
     for made in makers:
         made(function)
     return function
+
+
+def applied(made: Plan, tensors: list[Tensor]) -> Any:
+    """Carry out a plan by its host."""
+    application = Application(made)
+    values = made.host.apply(application, tensors)
+    return values[0] if application.outputs is LONE else application.outputs.filled(values)

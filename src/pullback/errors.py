@@ -192,3 +192,7 @@ class ExternalMutationError(ExternalError, ValueError):
 
 class ExternalTimeoutError(ExternalError, TimeoutError):
     """An external function gave no result within its time."""
+
+
+class DriftWarning(UserWarning):
+    """A chain of reversible blocks did not recover its inputs: its gradients go wrong."""

@@ -36,6 +36,7 @@ PUBLIC = [
     "ops",
     "override",
     "reverse_gradient",
+    "reversible",
     "round",
     "scale_gradient",
     "sign",

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pullback import tree
-from pullback.define import function_of
+from pullback.define import applied
 from pullback.errors import DefinitionError, OutputError, SolutionError
 from pullback.hosts.base import Host
 from pullback.hosts.claims import Claim
@@ -23,6 +23,7 @@ from pullback.hosts.specs import same_shape, show_shape
 from pullback.implicit.vectors import Space
 from pullback.outputs import Outputs
 from pullback.plan import Plan
+from pullback.plan import plan as plan_of
 from pullback.rule import Rule, name_of, signature_of, source_of, where_of
 
 Call = tuple[list[Any], dict[str, Any]]
@@ -114,9 +115,10 @@ class Condition:
 
 
 def guarded(function: Function, run: Function) -> Function:
-    """Make a rule, without a gradient, of what runs a function of the user's on tensors that are cut off.
+    """Run a function of the user's on tensors that are cut off as the body of a rule, without a gradient.
 
     So a tensor that is being differentiated, and that the function only captures, is refused as in any rule.
+    It is an operation and no function of a user's: whoever listens to rules does not hear of it.
     """
 
     @functools.wraps(function, updated=())
@@ -129,7 +131,8 @@ def guarded(function: Function, run: Function) -> Function:
     # AutoGraph converts the user's function, where `run` calls it, and not what is around it.
     vars(body)["autograph_info__"] = {}
     signature = inspect.Signature([inspect.Parameter("args", inspect.Parameter.VAR_POSITIONAL)])
-    return function_of(Rule(body, name_of(function), signature, source=source_of(function)))
+    rule = Rule(body, name_of(function), signature, source=source_of(function))
+    return lambda *args: applied(*plan_of(rule, args, {}))
 
 
 def require_like(

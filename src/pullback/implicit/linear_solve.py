@@ -91,7 +91,8 @@ def linear_solve(
         symmetric: Whether A is: then `"cg"` is the default above 32 numbers.
         method: `"dense"`, `"cg"` for a symmetric definite A, `"gmres"` or `"bicgstab"`; by default dense for
             up to 32 numbers, then `"gmres"`.
-        accuracy: How large ‖A·x − b‖ may be, relative to ‖b‖. A system that is not solved so far is an error.
+        accuracy: How large ‖A·x − b‖ may be, relative to ‖b‖; by default as small as the dtype allows. A
+            system that is not solved so far is an error.
         iterations: The most products with A.
 
     Example:

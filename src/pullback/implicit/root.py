@@ -56,7 +56,8 @@ def root(
             solution and the arguments; by default the cube root of the dtype's roundoff. `inf` asks nothing.
         method: Of the linear systems of the derivatives: `"dense"`, `"cg"` for a symmetric definite ∂F/∂z,
             `"gmres"`, `"bicgstab"`; by default dense for up to 32 numbers, then `"gmres"`.
-        accuracy: The residual of these systems, relative to their right-hand sides.
+        accuracy: The residual of these systems, relative to their right-hand sides; by default as small as
+            the dtype allows.
         iterations: The most products with ∂F/∂z for one of them.
 
     Example:

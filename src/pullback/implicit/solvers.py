@@ -7,11 +7,13 @@ gmres     the least residual over each 20 directions, for any A: adaptive simple
           Rozložník 2010), which needs no small system beside.
 
 Each is a few lines over `vectors.py`, the same on every host; loops and claims are the host's. What is given
-back by an iteration satisfies ‖A·x − b‖ ≤ accuracy·‖b‖, by the true residual, or is an error.
+back by an iteration satisfies ‖A·x − b‖ ≤ accuracy·‖b‖, by the true residual, or is an error. Where nobody
+says how exact, it is so as far as the dtype allows: the residual is roundoff, or stands still.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +28,10 @@ from pullback.options import require_number, require_word
 SMALL = 32  # numbers; up to here writing A out costs no more than the directions of `gmres`
 RESTART = 20
 METHODS = ("auto", "dense", "cg", "gmres", "bicgstab")
+
+State = list[Tensor]
+# (space, A, b, the length of the residual to reach, iterations): x comes first, the iterations used last
+Iterate = Callable[[Space, Multiply, Vector, Tensor, Tensor], State]
 
 
 @dataclass(frozen=True)
@@ -64,16 +70,16 @@ def solve(host: Host, given: Multiply, b: Vector, symmetric: bool, means: Means,
     method = means.chosen(size, symmetric)
     if method == "dense":
         return space.shaped(_dense(space, multiply, b, where))
-    target = space.norm(b) * (means.accuracy or space.roundoff**0.6)
-    # a recurrence drifts from the true residual: it is given a quarter of the distance
-    x = _ITERATIVE[method](space, multiply, b, target / 4, means.iterations)
-    off = space.norm(space.minus(multiply(x), b))
+    length = space.norm(b)
+    goal = length * (means.accuracy or 8 * space.roundoff)
+    allowed = length * (means.accuracy or _pass(space))  # a rounded A·x may stand still above the goal
+    x, off = _refined(space, _ITERATIVE[method], multiply, b, goal, means.iterations)
 
     def error(residual: str, allowed: str) -> Exception:
         return _unsolved(where, method, residual, allowed, means)
 
     claim = Claim("linear_solve", where, error)
-    return host.require(claim, off <= target, [off, target], space.shaped(x))
+    return host.require(claim, off <= allowed, [off, allowed], space.shaped(x))
 
 
 def _unsolved(where: str, method: str, residual: str, allowed: str, means: Means) -> SolutionError:
@@ -166,7 +172,44 @@ def _nonzero(xp: Any, x: Tensor) -> Tensor:
 # ── iterative ────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _cg(space: Space, multiply: Multiply, b: Vector, target: Tensor, iterations: int) -> Vector:
+def _pass(space: Space) -> float:
+    """Tell how far a recurrence is trusted: by what factor one pass may take the residual off."""
+    return float(space.roundoff**0.6)
+
+
+def _refined(
+    space: Space, iterate: Iterate, multiply: Multiply, b: Vector, goal: Tensor, iterations: int
+) -> tuple[Vector, Tensor]:
+    """Solve A·x = b, then A·d = b − A·x for what is left, and so on; give x and ‖A·x − b‖.
+
+    Each pass begins with the true residual, from which a recurrence drifts. The last one that does not halve
+    it ends it: that is the floor of the dtype, or no way down.
+    """
+    xp, n = space.xp, len(b)
+
+    def going(state: list[Tensor]) -> Tensor:
+        off, before, count = state[2 * n :]
+        return (off > goal) & (off < before / 2) & (count < iterations)
+
+    def step(state: list[Tensor]) -> list[Tensor]:
+        x, r = state[:n], state[n : 2 * n]
+        off, _, count = state[2 * n :]
+        target = xp.maximum(goal, off * _pass(space)) / 4
+        found = iterate(space, multiply, r, target, iterations - count)
+        moved = [u + v for u, v in zip(x, found[:n])]
+        left = space.minus(b, multiply(moved))
+        now = space.norm(left)
+        better = now < off  # not so where it is NaN
+        kept = [xp.where(better, new, old) for new, old in zip([*moved, *left, now], [*x, *r, off])]
+        return [*kept, off, count + found[-1]]
+
+    off = space.norm(b)
+    start = [*space.zeros(), *b, off, xp.ones_like(off) * float("inf"), xp.zeros_like(off)]
+    state = space.host.loop(going, step, start)
+    return state[:n], state[2 * n]
+
+
+def _cg(space: Space, multiply: Multiply, b: Vector, target: Tensor, iterations: Tensor) -> State:
     xp, n = space.xp, len(b)
 
     def going(state: list[Tensor]) -> Tensor:
@@ -182,10 +225,10 @@ def _cg(space: Space, multiply: Multiply, b: Vector, target: Tensor, iterations:
         return [*x, *r, *space.plus(r, now / rr, p), now, count + 1]
 
     rr = space.dot(b, b)
-    return space.host.loop(going, step, [*space.zeros(), *b, *b, rr, xp.zeros_like(rr)])[:n]
+    return space.host.loop(going, step, [*space.zeros(), *b, *b, rr, xp.zeros_like(rr)])
 
 
-def _bicgstab(space: Space, multiply: Multiply, b: Vector, target: Tensor, iterations: int) -> Vector:
+def _bicgstab(space: Space, multiply: Multiply, b: Vector, target: Tensor, iterations: Tensor) -> State:
     xp, n = space.xp, len(b)
 
     def going(state: list[Tensor]) -> Tensor:
@@ -209,10 +252,10 @@ def _bicgstab(space: Space, multiply: Multiply, b: Vector, target: Tensor, itera
         return [*x, *r, *p, now, count + 1]
 
     rho = space.dot(b, b)
-    return space.host.loop(going, step, [*space.zeros(), *b, *b, rho, xp.zeros_like(rho)])[:n]
+    return space.host.loop(going, step, [*space.zeros(), *b, *b, rho, xp.zeros_like(rho)])
 
 
-def _gmres(space: Space, multiply: Multiply, b: Vector, target: Tensor, iterations: int) -> Vector:
+def _gmres(space: Space, multiply: Multiply, b: Vector, target: Tensor, iterations: Tensor) -> State:
     """Minimise ‖b − A·x‖ over P, where A·P = Q is kept orthonormal: each step takes its share off.
 
     The next direction is the residual where the last step took much off it, else the last of Q.
@@ -253,7 +296,7 @@ def _gmres(space: Space, multiply: Multiply, b: Vector, target: Tensor, iteratio
 
     counts = [xp.ones_like(target) * float("inf"), xp.zeros_like(target)]
     state = [*space.zeros(), *b, *b, *space.many(count), *space.many(count), *counts]
-    return space.host.loop(going, step, state)[:n]
+    return space.host.loop(going, step, state)
 
 
 _ITERATIVE = {"cg": _cg, "bicgstab": _bicgstab, "gmres": _gmres}

@@ -17,7 +17,7 @@ import tokenize
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
-from pullback import whole
+from pullback import atomic
 from pullback.checker.finding import Finding
 from pullback.mend.diff import edited
 from pullback.mend.patch import Patch, Span
@@ -80,7 +80,7 @@ class File:
         if not same:
             raise RefusedError("it has changed since it was checked")
         try:
-            whole.replace(self.path, edited(self.text, spans).encode(self.encoding))
+            atomic.replace(self.path, edited(self.text, spans).encode(self.encoding))
         except UnicodeEncodeError:
             raise RefusedError(f"its encoding, {self.encoding}, cannot hold the edit") from None
         except OSError as error:

@@ -15,6 +15,7 @@ from pullback import hosts
 from pullback.hosts.base import Host
 from pullback.hosts.operation import Tensor
 from pullback.plan import Plan
+from pullback.recompute.chain import Chain
 
 Tensors = list[Tensor]
 Body = Callable[[Tensors, Tensors], "tuple[Tensors, Tensors]"]
@@ -33,6 +34,10 @@ class Framework(ABC):
     @abstractmethod
     def scan(self, body: Body, carry: Tensors, xs: Tensors, length: int) -> tuple[Tensors, Tensors]:
         """Run a body over the first axis of `xs`, as one loop: the last carry, and the stacked outputs."""
+
+    @abstractmethod
+    def reversible(self, plan: Plan, chain: Chain, tensors: Tensors) -> Tensors:
+        """Run a chain of half-steps, keep its ends alone, and undo it for its gradient."""
 
     @abstractmethod
     def split(self, x: Tensor, sizes: list[int]) -> Tensors:

@@ -7,6 +7,7 @@ and left where it belongs afterwards: a traced value must not stay in a layer.
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -15,6 +16,7 @@ from pullback import outputs
 from pullback.hosts.keras import run_on
 from pullback.hosts.operation import Tensor
 from pullback.plan import Plan
+from pullback.recompute.chain import Chain, First, grafted
 from pullback.recompute.framework import Body, Framework, Tensors
 
 
@@ -47,8 +49,66 @@ class Jax(Framework):
         found: tuple[Tensors, Tensors] = jax.lax.scan(body, carry, xs, length)
         return found
 
+    def reversible(self, plan: Plan, chain: Chain, tensors: Tensors) -> Tensors:
+        if plan.host.idle(tensors):
+            return chain.through(tensors, lambda k, x: self.checkpoint(chain.planned(k, x), [x]))
+        return grafted(plan, chain, tensors, _half, _warned)
+
     def split(self, x: Tensor, sizes: list[int]) -> Tensors:
         return list(jax.lax.split(x, sizes))
+
+
+def _half(plan: Plan, x: Tensor) -> First:
+    """Trace a half-step to a program, which is run now and again; what it closes over is handed to it."""
+    noted: list[Any] = []
+
+    def run(x: Tensor) -> Any:
+        changes = _changes()
+        with changes or contextlib.nullcontext():
+            added = plan.host.run(plan.rule.body, [x], {}, plan.where)
+        noted[:] = changes.variables if changes else []
+        return added, changes.values if changes else []
+
+    program, shapes = jax.make_jaxpr(run, return_shape=True)(x)
+    if not isinstance(shapes[0], jax.ShapeDtypeStruct):
+        return First(shapes[0], [], lambda *_: (None, None, []))  # it will be refused
+
+    def program_of(x: Tensor, *reads: Tensor) -> Any:
+        return jax.core.eval_jaxpr(program.jaxpr, reads, x)
+
+    def again(x: Tensor, reads: Sequence[Tensor], slope: Tensor) -> Any:
+        # the second run waits for the cotangent, and is not merged with the first
+        x, slope = jax.lax.optimization_barrier((x, slope))  # type: ignore[no-untyped-call]
+        moving = [i for i, read in enumerate(reads) if plan.host.differentiable(read)]
+
+        def of(x: Tensor, *moved: Tensor) -> Any:
+            at = dict(zip(moving, moved))
+            return program_of(x, *(at.get(i, read) for i, read in enumerate(reads)))[0]
+
+        added, pull = jax.vjp(of, x, *(reads[i] for i in moving))
+        dx, *more = pull(slope)
+        found = dict(zip(moving, more))
+        return added, dx, [found.get(i) for i in range(len(reads))]
+
+    reads = list(program.consts)
+    added, *changed = program_of(x, *map(jax.lax.stop_gradient, reads))
+    for variable, value in zip(noted, changed):
+        variable.assign(value)
+    return First(added, reads, again)
+
+
+def _warned(chain: Chain, host: Any, holds: Any, number: Any, values: Tensors) -> Tensors:
+    """Warn of a drift; a program calls Python for it."""
+
+    def warn(holds: Any, number: Any) -> None:
+        if not holds:
+            chain.warn(number)
+
+    if any(isinstance(x, jax.core.Tracer) for x in (holds, number)):
+        jax.debug.callback(warn, holds, number)
+    else:
+        warn(holds, number)
+    return values
 
 
 def _changes() -> Any:

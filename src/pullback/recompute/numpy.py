@@ -8,6 +8,7 @@ import numpy as np
 
 from pullback.hosts.operation import Tensor
 from pullback.plan import Plan
+from pullback.recompute.chain import Chain
 from pullback.recompute.framework import Body, Framework, Tensors, unrolled
 
 
@@ -20,6 +21,9 @@ class NumPy(Framework):
 
     def scan(self, body: Body, carry: Tensors, xs: Tensors, length: int) -> tuple[Tensors, Tensors]:
         return unrolled(body, carry, xs, length, np.stack)
+
+    def reversible(self, plan: Plan, chain: Chain, tensors: Tensors) -> Tensors:
+        return list(chain.run(*tensors))
 
     def split(self, x: Tensor, sizes: list[int]) -> Tensors:
         return list(np.split(x, np.cumsum(sizes)[:-1]))

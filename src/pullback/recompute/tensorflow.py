@@ -17,6 +17,7 @@ from pullback import outputs
 from pullback.hosts.operation import Tensor
 from pullback.hosts.tensorflow import captures, eager, graph, recording, replay
 from pullback.plan import Plan
+from pullback.recompute.chain import Chain, First, grafted
 from pullback.recompute.framework import Body, Framework, Tensors, unrolled
 from pullback.replace.graft import Graft
 
@@ -45,7 +46,7 @@ class TensorFlow(Framework):
         sources = [*tensors, *first.captured, *map(tf.convert_to_tensor, first.variables)]
 
         def pull(graft: Graft, given: Sequence[Tensor], cotangents: Sequence[Tensor]) -> list[Any]:
-            found = _pulled(plan, first, given[len(values) :], given[: len(values)], cotangents, looped)
+            _, found = _pulled(plan, first, given[len(values) :], given[: len(values)], cotangents, looped)
             return [None] * len(values) + found
 
         return Graft(plan, form, len(values), pull).applied(values, sources)
@@ -54,6 +55,11 @@ class TensorFlow(Framework):
         if tf.executing_eagerly():
             return unrolled(body, carry, [tf.unstack(x) for x in xs], length, tf.stack)
         return _loop(body, carry, xs, length)
+
+    def reversible(self, plan: Plan, chain: Chain, tensors: Tensors) -> Tensors:
+        if plan.host.idle(tensors) or not recording.AVAILABLE:
+            return chain.through(tensors, lambda k, x: self.checkpoint(chain.planned(k, x), [x]))
+        return grafted(plan, chain, tensors, _half, _warned if tf.executing_eagerly() else _claimed)
 
     def split(self, x: Tensor, sizes: list[int]) -> Tensors:
         return list(tf.split(x, sizes))
@@ -82,6 +88,32 @@ def _loop(body: Body, carry: Tensors, xs: Tensors, length: int) -> tuple[Tensors
         maximum_iterations=length - 1,
     )
     return list(carry), [array.stack() for array in arrays]
+
+
+def _half(plan: Plan, x: Tensor) -> First:
+    """Run a half-step unrecorded."""
+    first = (_eager if tf.executing_eagerly() else _traced)(plan, [x])
+    added, first = first.returned, first._replace(returned=None)  # what is run again must not keep it
+
+    def again(x: Tensor, reads: Sequence[Tensor], slope: Tensor) -> Any:
+        (added,), found = _pulled(plan, first, [x, *reads], [], [slope], looped=False)
+        return added, found[0], found[1:]
+
+    return First(added, [*first.captured, *map(tf.convert_to_tensor, first.variables)], again)
+
+
+def _warned(chain: Chain, host: Any, holds: Any, number: Any, values: Tensors) -> Tensors:
+    """Warn of a drift."""
+    if not holds:
+        chain.warn(number)
+    return values
+
+
+def _claimed(chain: Chain, host: Any, holds: Any, number: Any, values: Tensors) -> Tensors:
+    """Let a graph fail that drifts: it cannot warn, and does not know who will compile it."""
+    if tf.executing_eagerly():  # its pullback is being measured, at values that no chain gave
+        return values
+    return list(host.require(chain.claim, holds, [number], values))
 
 
 def _eager(plan: Plan, tensors: list[Tensor]) -> _First:
@@ -120,7 +152,7 @@ def _pulled(
     values: Sequence[Tensor],
     cotangents: Sequence[Tensor],
     looped: bool,
-) -> list[Any]:
+) -> tuple[list[Any], list[Any]]:
     """Run the function again, and pull the cotangents back to all that it reads."""
     count = plan.count
     inputs, weights = list(sources[:count]), list(sources[count + len(first.captured) :])
@@ -146,7 +178,7 @@ def _pulled(
     # An eager operation and a compiled function read variables themselves: what comes to them is added.
     direct = found[len(sources) :]
     ahead = len(sources) - len(direct)
-    return found[:ahead] + [_sum(a, b) for a, b in zip(found[ahead : len(sources)], direct)]
+    return outs, found[:ahead] + [_sum(a, b) for a, b in zip(found[ahead : len(sources)], direct)]
 
 
 def _sum(a: Any, b: Any) -> Any:

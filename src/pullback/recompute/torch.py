@@ -17,7 +17,9 @@ from torch.utils.checkpoint import checkpoint
 from pullback.hosts.operation import Tensor
 from pullback.hosts.torch import private, state
 from pullback.plan import Plan
+from pullback.recompute.chain import Chain
 from pullback.recompute.framework import Body, Framework, Tensors, unrolled
+from pullback.recompute.torch_undone import Undone
 
 
 class Torch(Framework):
@@ -35,6 +37,11 @@ class Torch(Framework):
 
     def scan(self, body: Body, carry: Tensors, xs: Tensors, length: int) -> tuple[Tensors, Tensors]:
         return unrolled(body, carry, [x.unbind() for x in xs], length, torch.stack)
+
+    def reversible(self, plan: Plan, chain: Chain, tensors: Tensors) -> Tensors:
+        if private.transforming() or private.traced() or not torch.is_grad_enabled():
+            return list(chain.run(*tensors))
+        return Undone(plan.host, chain).run(tensors)
 
     def split(self, x: Tensor, sizes: list[int]) -> Tensors:
         return list(torch.split(x, sizes))

@@ -10,7 +10,7 @@ import json
 from dataclasses import replace
 from typing import NamedTuple
 
-from pullback import whole
+from pullback import atomic
 from pullback.checker.finding import Finding
 from pullback.report.entry import Entry, Run
 
@@ -86,7 +86,7 @@ def write(path: str, run: Run, *, strict: bool = False) -> int:
     found = sorted({k for entry in run.entries for k in known_as(entry, strict=strict)})
     text = json.dumps({"baseline": SCHEMA, "known": [k._asdict() for k in found]}, indent=2) + "\n"
     try:
-        whole.replace(path, text.encode())
+        atomic.replace(path, text.encode())
     except OSError as error:
         raise BaselineError(f"the baseline {path} cannot be written: {error.strerror}") from None
     return len(found)

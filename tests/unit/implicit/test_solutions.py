@@ -108,6 +108,56 @@ def test_every_method_solves(host, method):
     np.testing.assert_allclose(dm, -np.outer(u, value), rtol=1e-8)
 
 
+@on_every_host
+@pytest.mark.parametrize("method", ["gmres", "bicgstab", "cg"])
+def test_by_default_a_system_is_solved_as_exactly_as_the_dtype_allows(host, method):
+    n = 40
+    matrix = np.eye(n) * 3 - np.eye(n, k=1) - np.eye(n, k=-1)
+    b = np.sin(np.arange(n))
+
+    def solved(b):
+        return pb.implicit.linear_solve(lambda x: 3 * x - shifted(x, 1) - shifted(x, -1), b, method=method)
+
+    def shifted(x, by):
+        xp = pb.namespace(x)
+        nothing = xp.zeros_like(x[:1])
+        return xp.concat([nothing, x[:-1]]) if by > 0 else xp.concat([x[1:], nothing])
+
+    value, (db,) = host.pulled(solved, [b], np.ones(n))
+    np.testing.assert_allclose(value, np.linalg.solve(matrix, b), rtol=0, atol=1e-15)
+    np.testing.assert_allclose(db, np.linalg.solve(matrix, np.ones(n)), rtol=0, atol=1e-15)
+
+
+@pytest.mark.parametrize("method", ["gmres", "bicgstab", "cg"])
+def test_a_residual_that_stands_still_at_roundoff_is_a_solution(method):
+    """Here A·x cannot be written to 8 units of roundoff of b: the largest terms of its sums are 1e4 of b."""
+    n, products = 60, []
+    turn = np.linalg.qr(np.random.default_rng(0).normal(size=(n, n)))[0]
+    matrix = turn @ np.diag(np.linspace(1, 2, n) ** 8 * 40) @ turn.T
+    b = turn[:, 0]
+
+    def multiply(x):
+        products.append(x)
+        return matrix @ x
+
+    x = pb.implicit.linear_solve(multiply, b, method=method)
+    off = np.linalg.norm(matrix @ x - b)
+    assert 8 * 2.0**-53 < off < 1e-12
+    assert len(products) < 900, "it ends where nothing is gained, and not with its iterations"
+
+
+def test_all_passes_share_the_iterations():
+    products = []
+
+    def multiply(x):
+        products.append(x)
+        return np.linspace(1, 9, x.size) * x
+
+    with pytest.raises(errors.SolutionError, match="within 30 iterations"):
+        pb.implicit.linear_solve(multiply, np.ones(100), method="cg", iterations=30, accuracy=1e-14)
+    assert len(products) <= 30 + 4  # one for each pass, and one that tries the function
+
+
 def test_a_system_that_is_not_solved_in_its_iterations_is_an_error():
     n = 100
     matrix = np.diag(np.linspace(1, 1e4, n))

@@ -10,6 +10,8 @@ from asking import HOSTS
 
 import pullback as pb
 from pullback.hosts.torch.private import tracing_backend
+from pullback.record.listening import recording
+from pullback.record.recorder import Recorder
 
 on_every_host = pytest.mark.parametrize("host", HOSTS, ids=lambda host: host.name)
 X = np.array([4.0, 9.0])
@@ -120,6 +122,11 @@ def test_the_checker_finds_a_solution_right(host):
     assert pb.check(arsinh, host.tensor(X), **BRIEF).verdict == "right"
 
 
+def test_the_checker_finds_a_large_solution_right_in_float64():
+    """Its systems are solved by iteration; that the gradient has all digits of the dtype is judged too."""
+    assert pb.check(arsinh, torch.linspace(-2, 3, 40, dtype=torch.float64), **BRIEF).verdict == "right"
+
+
 def test_the_checker_finds_a_solver_of_numpy_right():
     by_numpy = pb.implicit.root(sine, lambda x: np.arcsinh(np.asarray(x)))
     assert pb.check(by_numpy, torch.tensor(X), **BRIEF).verdict == "right"
@@ -128,3 +135,16 @@ def test_the_checker_finds_a_solver_of_numpy_right():
 def test_the_checker_catches_a_condition_that_is_another_around_the_solution():
     off = pb.implicit.root(lambda z, x: 2 * sine(z, x) + (x - x.detach()), torch.asinh)
     assert pb.check(off, torch.tensor(X), **BRIEF).verdict == "wrong"
+
+
+def test_a_recorder_hears_of_solutions_and_not_of_what_confirms_them():
+    """What runs a condition has no gradient to be checked."""
+    x = torch.tensor(X, requires_grad=True)
+    with recording(Recorder(everything=True)) as recorder:
+        pb.implicit.root(sine, torch.asinh)(x)
+        pb.implicit.fixed_point(lambda z, x: (z + x) / 2, lambda x: 1 * x)(x)
+        pb.implicit.argmin(lambda z, x: ((z - x) ** 2).sum(), lambda x: 1 * x)(x)
+        pb.implicit.linear_solve(lambda v, d: d * v, x, x)
+    names = [rule.name.rpartition(".")[2] for rule in recorder.rules.values()]
+    assert sorted(names) == ["<lambda>", "<lambda>", "asinh", "linear_solve"]
+    assert not recorder.errors

@@ -89,16 +89,24 @@ def undrawn() -> Iterator[None]:
 
 
 @contextlib.contextmanager
+def drawing(before: Any) -> Iterator[None]:
+    """Draw the numbers that follow a state, if there is one, and leave the random numbers as they were."""
+    if before is None:
+        yield
+        return
+    with undrawn():
+        _restore(before)
+        yield
+
+
+@contextlib.contextmanager
 def redrawn(operation: Operation, before: Any) -> Iterator[None]:
     """Let a body that runs again draw the numbers of its first run."""
-    now = states()
     if before is not None:
-        _restore(before)
-        try:
+        with drawing(before):
             yield
-        finally:
-            _restore(now)
         return
+    now = states()
     yield
     if moved(now):  # it was not known to draw any
         effects.remember(operation, random=True)

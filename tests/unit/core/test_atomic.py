@@ -5,14 +5,14 @@ import stat
 
 import pytest
 
-from pullback import whole
+from pullback import atomic
 
 
 def test_the_text_changes_and_the_mode_does_not(tmp_path):
     path = tmp_path / "rules.py"
     path.write_bytes(b"old\r\n")
     path.chmod(0o754)
-    whole.replace(str(path), b"new\r\n")
+    atomic.replace(str(path), b"new\r\n")
     assert path.read_bytes() == b"new\r\n"
     assert stat.S_IMODE(path.stat().st_mode) == 0o754
     assert os.listdir(tmp_path) == ["rules.py"]
@@ -20,14 +20,14 @@ def test_the_text_changes_and_the_mode_does_not(tmp_path):
 
 def test_a_new_file_has_the_mode_of_new_files(tmp_path):
     (tmp_path / "as_usual").touch()
-    whole.replace(str(tmp_path / "new"), b"")
+    atomic.replace(str(tmp_path / "new"), b"")
     assert (tmp_path / "new").stat().st_mode == (tmp_path / "as_usual").stat().st_mode
 
 
 def test_a_link_stays_a_link(tmp_path):
     (tmp_path / "there").write_bytes(b"old")
     (tmp_path / "link").symlink_to("there")
-    whole.replace(str(tmp_path / "link"), b"new")
+    atomic.replace(str(tmp_path / "link"), b"new")
     assert (tmp_path / "link").is_symlink()
     assert (tmp_path / "there").read_bytes() == b"new"
 
@@ -44,6 +44,6 @@ def test_what_ends_it_in_the_middle_leaves_the_old_text(tmp_path, monkeypatch, s
     with monkeypatch.context() as m:
         m.setattr(os, step, fails)
         with pytest.raises(ended):
-            whole.replace(str(path), b"new")
+            atomic.replace(str(path), b"new")
     assert path.read_bytes() == b"old"
     assert os.listdir(tmp_path) == ["rules.py"]
