@@ -11,6 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from types import CodeType
 from typing import Any
 
 from pullback import hosts, tree
@@ -21,7 +22,7 @@ from pullback.checker.space import roundoff
 from pullback.checker.within import within
 from pullback.mend.bench import Bench, Tried, complexity
 from pullback.mend.edit import kinds
-from pullback.mend.moment import Moment, moment
+from pullback.mend.moment import Moment, moment, recorded
 from pullback.mend.patch import Mending, Patch
 from pullback.mend.points import described, moments, renumbered, shrunk
 from pullback.mend.prove import Prover
@@ -32,7 +33,7 @@ from pullback.mend.source import RefusedError
 from pullback.mend.spelling import spelling
 from pullback.mend.watch import Watch
 from pullback.view import subject_of
-from pullback.view.subject import Subject
+from pullback.view.subject import Opened, Subject
 
 CHECKS = 8  # proofs that are attempted
 PROOF = 10.0  # CPU seconds for one of them
@@ -96,10 +97,13 @@ class Search:
         unit = roundoff([x for x, d in zip(given.inputs, given.differentiable) if d])
         self.settings = Settings(seed=report.seed, xla=False, export=False, shipped=unit)
         self.other = self._other(host, function, args, kwargs)
-        self.grad = self._grad()
-        self.ways = ways(self.grad)
+        opened, ran = self._recorded()
+        self.grad = opened.grad
+        self.ways = ways(self.grad, ran)
         if not self.ways:
-            raise RefusedError("no function of its gradient is open: its own source is not at hand")
+            raise RefusedError(
+                "nothing that its gradient runs is its own: it is used elsewhere too, or has no source"
+            )
         self.prover = Prover(self._region(self.ways[0]), given, host, args, kwargs, self.settings)
 
     def _other(
@@ -121,13 +125,11 @@ class Search:
         """Count the candidates."""
         return sum(bench.tried for bench in self.benches)
 
-    def _grad(self) -> Any:
+    def _recorded(self) -> tuple[Opened, dict[CodeType, dict[str, Any]]]:
         from pullback.checker.draw import cotangents
 
-        assert self.subject.opened is not None
         inputs = shrunk(self.subject, self.subject.inputs)
-        small = self.subject.at(inputs)
-        return self.subject.opened(inputs, cotangents(small, self.settings.rng(40))).grad
+        return recorded(self.subject, inputs, cotangents(self.subject.at(inputs), self.settings.rng(40)))
 
     def _region(self, way: Way) -> Region:
         return Region.of(followed(self.grad, way), alone=bool(way))
@@ -161,8 +163,6 @@ class Search:
     def _base(self, bench: Bench) -> Tried:
         """Judge what stands there, and refuse what must not be run with edits, or cannot be."""
         first, tree = bench.moments[0], bench.region.tree
-        if first.way and first.open.__code__ in first.seen:
-            raise RefusedError(f"its forward runs `{first.open.__name__}` too")
         reason = impurity(tree, first.space)
         if reason is not None:
             raise RefusedError(f"its gradient does not look pure: {reason}")

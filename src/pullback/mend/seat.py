@@ -8,9 +8,10 @@ is opened in the place of the maker, which other rules share.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
-from types import CellType, FunctionType
+from itertools import islice
+from types import CellType, CodeType, FunctionType
 from typing import Any, TypeAlias
 
 from pullback.mend.pure import COMPUTING
@@ -82,23 +83,80 @@ def seated(function: FunctionType, way: Way, new: Any) -> Any:
     return way[0].put(function, seated(way[0].follow(function), way[1:], new))
 
 
-def ways(grad: Callable[..., Any]) -> list[Way]:
-    """List the ways to what is open, the most particular first."""
-    return list(dict.fromkeys(_open(plain(grad), (), None)))[:MOST]
+def ways(grad: Callable[..., Any], ran: Collection[CodeType] = ()) -> list[Way]:
+    """List the ways to what is open, the most particular first; never to what the forward ran."""
+    return list(islice(_Finder(ran).open(plain(grad), ()), MOST))
 
 
-def _open(function: FunctionType, way: Way, caller: FunctionType | None) -> Iterator[Way]:
-    foreign = is_foreign(function)
-    steps = [s for s in _steps(function, closed_only=foreign) if len(way) < DEEPEST]
-    given = set() if foreign else _handed(function)
-    handed = [s for s in steps if s.closed and s.name in given and not is_foreign(s.follow(function))]
-    for step in handed:
-        yield from _open(step.follow(function), (*way, step), function)
-    if not foreign and not handed and (caller is None or is_its_own(function)):
-        yield way
-    for step in steps:
-        if step not in handed:
-            yield from _open(step.follow(function), (*way, step), function)
+class _Finder:
+    """Look at each function once, and read each file once."""
+
+    def __init__(self, ran: Collection[CodeType]) -> None:
+        self.ran = ran
+        self.seen: set[int] = set()
+        self.sources: dict[str, Source | None] = {}
+
+    def open(self, function: FunctionType, way: Way) -> Iterator[Way]:
+        if id(function) in self.seen or len(way) > DEEPEST:
+            return
+        self.seen.add(id(function))
+        foreign = is_foreign(function)
+        every = _steps(function, closed_only=foreign)
+        steps = [s for s in every if s.follow(function).__code__ not in self.ran]
+        given = set() if foreign else self.handed(function)
+        handed = [s for s in steps if s.closed and s.name in given and not is_foreign(s.follow(function))]
+        for step in handed:
+            yield from self.open(step.follow(function), (*way, step))
+        if not foreign and not handed and (not way or self.is_its_own(function)):
+            yield way
+        for step in steps:
+            yield from self.open(step.follow(function), (*way, step))
+
+    def node(self, function: FunctionType) -> tuple[Source, Function] | None:
+        file = function.__code__.co_filename
+        try:
+            if file not in self.sources:
+                self.sources[file] = None
+                self.sources[file] = Source.of(file)
+            source = self.sources[file]
+            return None if source is None else (source, source.function(function.__code__))
+        except RefusedError:
+            return None
+
+    def handed(self, function: FunctionType) -> set[str]:
+        """Name what the functions around this one were handed."""
+        found = self.node(function)
+        names: set[str] = set()
+        while found is not None:
+            source, inner = found
+            outer = around(source.tree, inner)
+            if not isinstance(outer, (ast.FunctionDef, ast.Lambda)):
+                break
+            names |= {n.arg for n in ast.walk(outer.args) if isinstance(n, ast.arg)}
+            found = source, outer
+        return names
+
+    def is_its_own(self, function: FunctionType) -> bool:
+        """Tell whether its file uses a function once, or calls it in one function only."""
+        found = self.node(function)
+        if found is None:
+            return False
+        source, node = found
+        names = {node.name} if isinstance(node, ast.FunctionDef) else set()
+        for statement in ast.walk(source.tree):
+            if isinstance(statement, (ast.Assign, ast.AnnAssign, ast.NamedExpr)) and statement.value is node:
+                names |= {n.id for n in ast.walk(statement) if isinstance(n, ast.Name) and _is_stored(n)}
+        inside = {id(n) for n in ast.walk(node)}
+        outside = [n for n in ast.walk(source.tree) if id(n) not in inside]
+        uses = [
+            n
+            for n in outside
+            if (isinstance(n, ast.Name) and n.id in names and not _is_stored(n))
+            or (isinstance(n, ast.Attribute) and n.attr in names)
+        ]
+        called = {id(n.func) for n in outside if isinstance(n, ast.Call)}
+        users = {id(around(source.tree, n)) for n in uses}
+        return len(uses) <= 1 or (len(users) == 1 and all(id(n) in called for n in uses))
 
 
 def is_foreign(function: FunctionType) -> bool:
@@ -127,51 +185,6 @@ def _steps(function: FunctionType, *, closed_only: bool) -> Iterator[Step]:
 
 def _is_plain(value: Any) -> bool:
     return isinstance(value, FunctionType) and not hasattr(value, "__wrapped__")
-
-
-def _node(function: FunctionType) -> tuple[Source, Function] | None:
-    try:
-        source = Source.of(function.__code__.co_filename)
-        return source, source.function(function.__code__)
-    except RefusedError:
-        return None
-
-
-def _handed(function: FunctionType) -> set[str]:
-    """Name what the functions around this one were handed."""
-    found = _node(function)
-    names: set[str] = set()
-    while found is not None:
-        source, inner = found
-        outer = around(source.tree, inner)
-        if not isinstance(outer, (ast.FunctionDef, ast.Lambda)):
-            break
-        names |= {n.arg for n in ast.walk(outer.args) if isinstance(n, ast.arg)}
-        found = source, outer
-    return names
-
-
-def is_its_own(function: FunctionType) -> bool:
-    """Tell whether its file uses a function once, or calls it in one function only."""
-    found = _node(function)
-    if found is None:
-        return False
-    source, node = found
-    names = {node.name} if isinstance(node, ast.FunctionDef) else set()
-    for statement in ast.walk(source.tree):
-        if isinstance(statement, (ast.Assign, ast.AnnAssign, ast.NamedExpr)) and statement.value is node:
-            names |= {n.id for n in ast.walk(statement) if isinstance(n, ast.Name) and _is_stored(n)}
-    inside = {id(n) for n in ast.walk(node)}
-    outside = [n for n in ast.walk(source.tree) if id(n) not in inside]
-    uses = [
-        n
-        for n in outside
-        if (isinstance(n, ast.Name) and n.id in names and not _is_stored(n))
-        or (isinstance(n, ast.Attribute) and n.attr in names)
-    ]
-    called = {id(n.func) for n in outside if isinstance(n, ast.Call)}
-    users = {id(around(source.tree, n)) for n in uses}
-    return len(uses) <= 1 or (len(users) == 1 and all(id(n) in called for n in uses))
 
 
 def _is_stored(node: ast.Name) -> bool:

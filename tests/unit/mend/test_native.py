@@ -50,12 +50,14 @@ def test_a_native_rule_is_mended(name):
     assert all(part in text for part in parts), text
 
 
-def opened(function):
-    return [followed(function, way).__name__ for way in ways(function)]
+def opened(function, *ran):
+    return [followed(function, way).__name__ for way in ways(function, ran)]
 
 
 def test_what_a_maker_was_handed_is_open_and_the_maker_is_not():
     assert opened(RULES.handed.__self__.backward) == ["<lambda>"]
+    # … unless the forward ran it: then it is no gradient.
+    assert opened(RULES.Twice.__self__.backward, RULES.backward_of_two.__code__) == ["backward"]
 
 
 def test_a_function_is_open_beside_the_gradient_only_if_nothing_else_uses_it():
