@@ -71,6 +71,20 @@ def test_a_teacher_is_a_constant():
     assert torch.autograd.grad(value, teacher, allow_unused=True) == (None, None)
 
 
+@pytest.mark.parametrize("loss", [KL, JS])
+def test_the_checker_finds_the_gradient_of_the_student_right(loss):
+    teacher = torch.tensor(TX), torch.tensor(TW)
+    report = pb.check(
+        lambda x, w: loss(x, w, *teacher),
+        torch.tensor(X),
+        torch.tensor(W),
+        seed=1,
+        own_points=False,
+        export=False,
+    )
+    assert report.verdict == "right", report
+
+
 def test_a_class_that_both_leave_out_adds_nothing():
     out = np.where(np.arange(V) == 3, -np.inf, 0.0)
     for function, options, _ in WAYS.values():

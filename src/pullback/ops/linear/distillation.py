@@ -5,6 +5,7 @@ Both come from hidden states and output matrices; `divergence.py` has the deriva
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -23,14 +24,16 @@ from pullback.ops.linear.divergence import divergence
 from pullback.ops.linear.kernels import Array
 from pullback.ops.whole import whole
 from pullback.options import require_word
+from pullback.rule import Intent
 from pullback.typed import carrying
 
+DISTILLING = replace(divergence.rule, intent=Intent("differs", reason="no gradient goes to the teacher"))
 X, W = np.arange(6.0).reshape(2, 3) / 7, np.cos(np.arange(15.0)).reshape(5, 3)
 TEACHER = np.sin(np.arange(4.0)).reshape(2, 2), np.sin(np.arange(10.0)).reshape(5, 2)
 
 
 @whole
-@carrying(divergence.rule)
+@carrying(DISTILLING)
 @example(X, W, *TEACHER)
 def linear_kl_divergence(
     x: Array,
@@ -75,7 +78,7 @@ def linear_kl_divergence(
 
 
 @whole
-@carrying(divergence.rule)
+@carrying(DISTILLING)
 @example(X, W, *TEACHER)
 def linear_js_divergence(
     x: Array,
