@@ -139,7 +139,7 @@ def kept_by_torch(chain):
 
     def count():
         gc.collect()
-        found = [o for o in gc.get_objects() if type(o) is torch.Tensor]  # none of the stand-ins of a compiler
+        found = [o for o in gc.get_objects() if type(o) is torch.Tensor]  # no stand-ins of a compiler
         return len({o.data_ptr() for o in found if o.numel() >= LARGE})
 
     x, saved = torch.ones(SIDE, SIDE, requires_grad=True), []
