@@ -20,7 +20,6 @@ class Known(NamedTuple):
 
 KNOWN = (
     Known("tensorflow", "2.21", "3.11", "2"),
-    Known("jax", "0.9", "3.11", "2"),
     Known("jax", "0.10", "3.11", "2"),
     Known("torch", "2.13", "3.11", "2"),
 )
