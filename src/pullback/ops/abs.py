@@ -8,7 +8,6 @@ and the one that stands is an argument, declared. Frameworks choose 0. NaN stays
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ import numpy as np
 from pullback.elementwise import elementwise
 from pullback.example import example
 from pullback.namespace import namespace
-from pullback.ops.kinks import require_slope
+from pullback.ops.kinks import only, require_slope
 from pullback.typed import T
 
 
@@ -28,7 +27,7 @@ def _slope(x: Any, *, at_zero: float = 0.0) -> Any:
 
 def _chosen(x: Any, *, at_zero: float = 0.0) -> Any:
     """`at_zero` at x = 0."""
-    return namespace(x).where(x == 0, at_zero, math.nan + 0 * x)
+    return only(namespace(x), x == 0, at_zero, x)
 
 
 @example(np.array([0.7, -1.3, 2.1]), at_zero=0.5)

@@ -19,7 +19,7 @@ from pullback.elementwise import elementwise
 from pullback.errors import OptionError
 from pullback.example import example
 from pullback.namespace import namespace
-from pullback.ops.kinks import require_slope
+from pullback.ops.kinks import only, require_slope
 from pullback.typed import T
 
 
@@ -32,7 +32,7 @@ def _slope(x: Any, low: float = -math.inf, high: float = math.inf, *, at_bounds:
 
 def _chosen(x: Any, low: float = -math.inf, high: float = math.inf, *, at_bounds: float = 1.0) -> Any:
     """`at_bounds` at either bound."""
-    return namespace(x).where((x == low) | (x == high), at_bounds, math.nan + 0 * x)
+    return only(namespace(x), (x == low) | (x == high), at_bounds, x)
 
 
 @example(np.array([0.7, -1.3, 2.1]), -1.0, 1.5)

@@ -11,6 +11,8 @@ from typing import Any
 
 from pullback import hosts
 from pullback.errors import OptionError
+from pullback.namespace import namespace
+from pullback.ops.reduced import spread
 from pullback.options import require_axis, require_word
 
 TIES = ("even", "first")
@@ -36,14 +38,22 @@ def require_axes(verb: str, axis: Any, x: Any) -> tuple[int, ...] | None:
     return tuple(require_axis(verb, "axis", one, x) for one in (axis if isinstance(axis, tuple) else (axis,)))
 
 
-def kept(xp: Any, y: Any, axes: tuple[int, ...] | None, x: Any) -> Any:
+def only(xp: Any, where: Any, value: Any, like: Any) -> Any:
+    """Give what is chosen where it is, and NaN elsewhere, where nothing is."""
+    return xp.where(where, value, math.nan + 0 * like)
+
+
+def stepped(x: Any, steps: Any, at_step: float) -> Any:
+    """Give the slope of a function of steps: 0 between them, NaN at a NaN."""
+    xp = namespace(x)
+    return xp.where(steps, at_step, xp.where(x != x, x, 0 * xp.ones_like(x)))
+
+
+def kept(y: Any, axes: tuple[int, ...] | None, x: Any) -> Any:
     """Give a reduced tensor its axes back, with length one."""
     if axes is None:
         return y  # a scalar
-    rank = len(x.shape)
-    for axis in sorted(a % rank for a in axes):
-        y = xp.expand_dims(y, axis=axis)
-    return y
+    return spread(y, tuple(sorted(a % len(x.shape) for a in axes)))
 
 
 def shares(xp: Any, x: Any, best: Any, axes: tuple[int, ...] | None, ties: str) -> Any:
@@ -53,6 +63,32 @@ def shares(xp: Any, x: Any, best: Any, axes: tuple[int, ...] | None, ties: str) 
         met = met & (_order(xp, met, axes) == 1)
     share = xp.astype(met, x.dtype)
     return share / xp.sum(share, axis=axes, keepdims=True)
+
+
+def shared(dy: Any, x: Any, best: Any, axes: tuple[int, ...] | None, keepdims: bool, ties: str) -> Any:
+    """Pull a cotangent of the best entry along axes back to those that are it."""
+    return (dy if keepdims else kept(dy, axes, x)) * shares(namespace(x), x, best, axes, ties)
+
+
+def tied(x: Any, best: Any, axes: tuple[int, ...] | None, ties: str) -> Any:
+    """Give the shares of the entries of a tie; elsewhere nothing is chosen."""
+    xp = namespace(x)
+    several = xp.sum(xp.astype(x == best, x.dtype), axis=axes, keepdims=True) > 1
+    return only(xp, several & (x == best), shares(xp, x, best, axes, ties), x)
+
+
+def preferred(xp: Any, v: Any, w: Any, first: Any, second: Any, tie: float) -> tuple[Any, Any]:
+    """Give the slopes of the one of two values that is preferred, `tie` of the first where they are equal."""
+    lost = xp.where((v != v) | (w != w), math.nan, 0 * xp.ones_like(v + w))
+    return (
+        xp.where(first, 1.0, xp.where(v == w, tie, lost)),
+        xp.where(second, 1.0, xp.where(v == w, 1 - tie, lost)),
+    )
+
+
+def equal(xp: Any, v: Any, w: Any, tie: float) -> tuple[Any, Any]:
+    """Give the slopes of two values that are equal; elsewhere nothing is chosen."""
+    return only(xp, v == w, tie, v + w), only(xp, v == w, 1 - tie, v + w)
 
 
 def _order(xp: Any, met: Any, axes: tuple[int, ...] | None) -> Any:

@@ -9,32 +9,26 @@ either is the result.
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 
 from pullback.elementwise import elementwise
 from pullback.example import example
-from pullback.ops.kinks import require_slope
+from pullback.ops.kinks import equal, preferred, require_slope
 from pullback.ops.precision import narrow, wide
 from pullback.typed import T
 
 
 def _slopes(a: Any, b: Any, *, tie: float = 0.5) -> tuple[Any, Any]:
     xp, v, w = wide(a, b)
-    none = 0 * xp.ones_like(v + w)
-    lost = xp.where((v != v) | (w != w), math.nan, none)
-    first = xp.where(v > w, 1.0, xp.where(v == w, tie, lost))
-    second = xp.where(w > v, 1.0, xp.where(v == w, 1 - tie, lost))
-    return first, second
+    return preferred(xp, v, w, v > w, w > v, tie)
 
 
 def _chosen(a: Any, b: Any, *, tie: float = 0.5) -> Any:
     """`tie` of a where a = b, the rest of b."""
     xp, v, w = wide(a, b)
-    nothing = math.nan + 0 * (v + w)
-    return xp.where(v == w, tie, nothing), xp.where(v == w, 1 - tie, nothing)
+    return equal(xp, v, w, tie)
 
 
 @example(np.array([0.7, -1.3, 2.1]), np.array([0.2, 1.1, 2.9]))

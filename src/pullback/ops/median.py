@@ -21,7 +21,7 @@ from pullback.errors import OptionError
 from pullback.example import example
 from pullback.hosts.operation import Function
 from pullback.namespace import namespace
-from pullback.ops.kinks import kept, require_axes
+from pullback.ops.kinks import kept, only, require_axes
 from pullback.typed import T
 
 
@@ -58,7 +58,7 @@ def _chosen(x: Any, *, axis: Any = None, keepdims: bool = False) -> Any:
     axes = require_axes("median", axis, x)
     low, high = _middle(xp, x, axes)
     several = xp.sum(xp.astype(x == low, x.dtype), axis=axes, keepdims=axes is not None) > 1
-    return xp.where(several & (x == low) & (low == high), _shares(xp, x, low, high, axes), math.nan + 0 * x)
+    return only(xp, several & (x == low) & (low == high), _shares(xp, x, low, high, axes), x)
 
 
 @example(np.array([[0.7, -1.3, 2.1, 0.2], [0.4, 1.1, -0.2, 3.0]]), axis=1)
@@ -85,7 +85,7 @@ def median(x: T, *, axis: int | None = None, keepdims: bool = False) -> tuple[T,
     y = xp.where(lost, math.nan, 0.5 * low + 0.5 * high)
 
     def grad(dy: Any) -> Any:
-        back = dy if keepdims else kept(xp, dy, axes, x)
+        back = dy if keepdims else kept(dy, axes, x)
         return {"x": back * _shares(xp, x, low, high, axes)}
 
     if axes is None:

@@ -9,7 +9,6 @@ of what it is in.
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -18,17 +17,14 @@ from pullback.define import custom_gradient
 from pullback.example import example
 from pullback.hosts.operation import Function
 from pullback.namespace import namespace
-from pullback.ops.kinks import kept, require_axes, require_ties, shares
+from pullback.ops.kinks import require_axes, require_ties, shared, tied
 from pullback.typed import T
 
 
 def _chosen(x: Any, *, axis: Any = None, keepdims: bool = False, ties: str = "even") -> Any:
     """A tie is divided as `ties` says."""
-    xp = namespace(x)
     axes = require_axes("min", axis, x)
-    best = xp.min(x, axis=axes, keepdims=True)
-    several = xp.sum(xp.astype(x == best, x.dtype), axis=axes, keepdims=True) > 1
-    return xp.where(several & (x == best), shares(xp, x, best, axes, ties), math.nan + 0 * x)
+    return tied(x, namespace(x).min(x, axis=axes, keepdims=True), axes, ties)
 
 
 @example(np.array([[0.7, -1.3, 2.1], [0.4, 1.1, -0.2]]), axis=1)
@@ -55,7 +51,6 @@ def min(x: T, *, axis: Any = None, keepdims: bool = False, ties: str = "even") -
     best = xp.min(x, axis=axes, keepdims=True)
 
     def grad(dy: Any) -> Any:
-        back = dy if keepdims else kept(xp, dy, axes, x)
-        return {"x": back * shares(xp, x, best, axes, ties)}
+        return {"x": shared(dy, x, best, axes, keepdims, ties)}
 
     return (best if keepdims else xp.min(x, axis=axes)), grad

@@ -9,7 +9,6 @@ After D. Bertoin et al., Numerical influence of ReLU′(0) on backpropagation, 2
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,7 @@ import numpy as np
 from pullback.elementwise import elementwise
 from pullback.example import example
 from pullback.namespace import namespace
-from pullback.ops.kinks import require_slope
+from pullback.ops.kinks import only, require_slope
 from pullback.typed import T
 
 
@@ -29,7 +28,7 @@ def _slope(x: Any, *, at_zero: float = 0.0) -> Any:
 
 def _chosen(x: Any, *, at_zero: float = 0.0) -> Any:
     """`at_zero` at x = 0."""
-    return namespace(x).where(x == 0, at_zero, math.nan + 0 * x)
+    return only(namespace(x), x == 0, at_zero, x)
 
 
 @example(np.array([0.7, -1.3, 2.1]), at_zero=0.5)

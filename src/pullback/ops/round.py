@@ -17,13 +17,12 @@ import numpy as np
 from pullback.elementwise import elementwise
 from pullback.example import example
 from pullback.namespace import namespace
-from pullback.ops.kinks import require_slope
+from pullback.ops.kinks import only, require_slope, stepped
 from pullback.typed import T
 
 
 def _slope(x: Any, *, at_step: float = 0.0) -> Any:
-    xp = namespace(x)
-    return xp.where(_is_step(x), at_step, xp.where(x != x, x, 0 * xp.ones_like(x)))
+    return stepped(x, _is_step(x), at_step)
 
 
 def _is_step(x: Any) -> Any:
@@ -33,7 +32,7 @@ def _is_step(x: Any) -> Any:
 
 def _chosen(x: Any, *, at_step: float = 0.0) -> Any:
     """`at_step` midway between whole numbers."""
-    return namespace(x).where(_is_step(x), at_step, math.nan + 0 * x)
+    return only(namespace(x), _is_step(x), at_step, x)
 
 
 @example(np.array([0.7, -1.3, 2.1]), at_step=0.5)

@@ -9,32 +9,24 @@ infinite from the inside and 0 from the outside: the latter stands, which is dec
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 
 from pullback.elementwise import elementwise
 from pullback.example import example
-from pullback.ops.precision import narrow, wide
+from pullback.ops.precision import narrow
+from pullback.ops.safe_arcsin import at_ends, cut, steepness
 from pullback.typed import T
 
 
 def _slope(x: Any) -> Any:
-    xp, w = wide(x)
-    outside = xp.abs(w) >= 1
-    inside = xp.where(outside, 0.0, w)
-    return xp.where(outside, 0.0, -1 / xp.sqrt((1 - inside) * (1 + inside)))
-
-
-def _chosen(x: Any) -> Any:
-    """0 at x = ±1."""
-    xp, w = wide(x)
-    return xp.where(xp.abs(w) == 1, 0.0, math.nan)
+    xp, outside, slope = steepness(x)
+    return xp.where(outside, 0.0, -slope)
 
 
 @example(np.array([0.7, -0.3, 0.1]))
-@elementwise(partials=_slope, chosen=_chosen)
+@elementwise(partials=_slope, chosen=at_ends)
 def safe_arccos(x: T) -> T:
     """Give arccos(x), with x cut to −1 … 1 and the slope 0 at the ends.
 
@@ -48,6 +40,5 @@ def safe_arccos(x: T) -> T:
 
     Do not use it for the angle of two vectors if it may be small: atan2 of cross and dot has its digits.
     """
-    xp, w = wide(x)
-    cut = xp.where(w < -1, -1.0, xp.where(w > 1, 1.0, w))
-    return narrow(xp.acos(cut), x)  # type: ignore[no-any-return]
+    xp, inside = cut(x)
+    return narrow(xp.acos(inside), x)  # type: ignore[no-any-return]

@@ -20,21 +20,33 @@ from pullback.ops.precision import narrow, wide
 from pullback.typed import T
 
 
-def _slope(x: Any) -> Any:
+def steepness(x: Any) -> tuple[Any, Any, Any]:
+    """Give the namespace, where x is at an end or beyond it, and the slope of arcsin elsewhere."""
     xp, w = wide(x)
     outside = xp.abs(w) >= 1
     inside = xp.where(outside, 0.0, w)
-    return xp.where(outside, 0.0, 1 / xp.sqrt((1 - inside) * (1 + inside)))
+    return xp, outside, 1 / xp.sqrt((1 - inside) * (1 + inside))
 
 
-def _chosen(x: Any) -> Any:
+def cut(x: Any) -> tuple[Any, Any]:
+    """Give the namespace, and x cut to −1 … 1."""
+    xp, w = wide(x)
+    return xp, xp.where(w < -1, -1.0, xp.where(w > 1, 1.0, w))
+
+
+def _slope(x: Any) -> Any:
+    xp, outside, slope = steepness(x)
+    return xp.where(outside, 0.0, slope)
+
+
+def at_ends(x: Any) -> Any:
     """0 at x = ±1."""
     xp, w = wide(x)
     return xp.where(xp.abs(w) == 1, 0.0, math.nan)
 
 
 @example(np.array([0.7, -0.3, 0.1]))
-@elementwise(partials=_slope, chosen=_chosen)
+@elementwise(partials=_slope, chosen=at_ends)
 def safe_arcsin(x: T) -> T:
     """Give arcsin(x), with x cut to −1 … 1 and the slope 0 at the ends.
 
@@ -48,6 +60,5 @@ def safe_arcsin(x: T) -> T:
 
     Do not use it for the angle of two vectors if it may be small: atan2 of cross and dot has its digits.
     """
-    xp, w = wide(x)
-    cut = xp.where(w < -1, -1.0, xp.where(w > 1, 1.0, w))
-    return narrow(xp.asin(cut), x)  # type: ignore[no-any-return]
+    xp, inside = cut(x)
+    return narrow(xp.asin(inside), x)  # type: ignore[no-any-return]
