@@ -1,12 +1,12 @@
 """A training loop through an external function keeps no tensor of the steps that are done."""
 
 import gc
-from pathlib import Path
 
 import numpy as np
 import pytest
 import tensorflow as tf
 import torch
+from leaks import gain
 
 import pullback as pb
 
@@ -29,12 +29,6 @@ def sines(**options):
 def live(kind):
     """Count the tensors that are alive, those that only the collector could free among them."""
     return sum(1 for thing in gc.get_objects() if issubclass(type(thing), kind))
-
-
-def resident():
-    """Give the bytes that this process holds; nothing where the system does not tell."""
-    statm = Path("/proc/self/statm")
-    return int(statm.read_text(encoding="ascii").split()[1]) * 4096 if statm.exists() else 0
 
 
 def tensorflow_step(f, x):
@@ -60,15 +54,18 @@ LOOPS = {
 def test_live_tensors_and_memory_are_flat(framework, options):
     kind, make, step = LOOPS[framework]
     f, x = sines(**OPTIONS[options]), make()
+
+    def steps(count=STEPS):
+        nonlocal x
+        for _ in range(count):
+            x = step(f, x)
+
     gc.collect()
     gc.disable()
     try:
-        for _ in range(5):
-            x = step(f, x)
-        tensors, memory = live(kind), resident()
-        for _ in range(STEPS):
-            x = step(f, x)
+        steps(5)
+        tensors = live(kind)
+        assert gain(steps, limit := 10 * 4 * SIZE) < limit  # of 200 times as much
         assert live(kind) == tensors
-        assert resident() - memory < 10 * 4 * SIZE  # of 200 times as much
     finally:
         gc.enable()

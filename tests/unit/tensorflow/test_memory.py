@@ -5,6 +5,7 @@ import weakref
 
 import pytest
 import tensorflow as tf
+from leaks import gain
 
 import pullback as pb
 from pullback.hosts.tensorflow import graph
@@ -18,11 +19,6 @@ def softplus(x):
         return dy * (1 - 1 / (1 + e))
 
     return tf.math.log(1 + e), grad
-
-
-def resident_bytes():
-    with open("/proc/self/statm") as statm:
-        return int(statm.read().split()[1]) * 4096
 
 
 def tensors_alive():
@@ -44,24 +40,28 @@ def step(x, order=1):
 @pytest.mark.parametrize("order", [1, 2])
 def test_a_thousand_eager_steps_keep_nothing(order):
     x = tf.random.normal([10_000])
-    for _ in range(50):
-        step(x, order)
-    before, resident = tensors_alive(), resident_bytes()
-    for _ in range(1000):
-        step(x, order)
+
+    def steps(count=1000):
+        for _ in range(count):
+            step(x, order)
+
+    steps(50)
+    before = tensors_alive()
+    assert gain(steps, 8e6) < 8e6  # one kept tensor a step would be 40 MB
     assert tensors_alive() == before
-    assert resident_bytes() - resident < 8e6  # one kept tensor a step would be 40 MB
 
 
 def test_steps_on_large_arrays_keep_nothing():
     x = tf.random.normal([2**20])  # 4 MB
-    for _ in range(5):
-        step(x)
-    before, resident = tensors_alive(), resident_bytes()
-    for _ in range(200):
-        step(x)
+
+    def steps(count=200):
+        for _ in range(count):
+            step(x)
+
+    steps(5)
+    before = tensors_alive()
+    assert gain(steps, 40e6) < 40e6  # one kept array a step would be 800 MB
     assert tensors_alive() == before
-    assert resident_bytes() - resident < 40e6  # one kept array a step would be 800 MB
 
 
 def test_rules_made_anew_in_every_step_keep_nothing():
@@ -77,13 +77,14 @@ def test_rules_made_anew_in_every_step_keep_nothing():
             y = local(x)
         return tape.gradient(y, x)
 
-    for _ in range(20):
-        once()
-    before, resident = tensors_alive(), resident_bytes()
-    for _ in range(500):
-        once()
+    def steps(count=500):
+        for _ in range(count):
+            once()
+
+    steps(20)
+    before = tensors_alive()
+    assert gain(steps, 8e6) < 8e6
     assert tensors_alive() == before
-    assert resident_bytes() - resident < 8e6
 
 
 def test_retraces_are_forgotten_with_their_graphs():

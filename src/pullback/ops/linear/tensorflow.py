@@ -11,6 +11,11 @@ from typing import Any
 import tensorflow as tf
 
 from pullback.ops.linear.kernels import Carry, Folded, Step
+from pullback.ops.linear.plain import added as added
+from pullback.ops.linear.plain import fused as fused
+from pullback.ops.linear.plain import raw_product as raw_product
+from pullback.ops.linear.plain import scaled as scaled
+from pullback.ops.linear.plain import times as times
 
 
 def adds_in_place(w: Any) -> bool:
@@ -95,33 +100,12 @@ def across(g: Any, x: Any) -> Any:
     return tf.matmul(g, wide(x), transpose_a=True)
 
 
-def raw_product(a: Any, b: Any, bias: Any | None) -> Any:
-    z = product(a, b)
-    return z if bias is None else z + wide(bias)
-
-
 def sums_of(w: Any) -> Any:
     return tf.zeros_like(wide(w))
 
 
-def times(dy: Any, part: Any) -> Any:
-    return dy * wide(part)
-
-
-def fused(z: Any, labels: Any, c: Any, **options: Any) -> None:
-    """There is no such kernel here."""
-
-
-def added(dw: Any, g: Any, x: Any, start: Any) -> Any:
-    return dw + across(g, x)
-
-
 def exp_of(z: Any, level: Any) -> Any:
     return tf.exp(z - level[:, None])
-
-
-def scaled(e: Any, factors: Any) -> Any:
-    return e * factors[:, None]
 
 
 def _inside(z: Any, places: Any) -> tuple[Any, Any]:

@@ -1,0 +1,32 @@
+"""Kernels as every host can have them: a host takes those of which it has none that is faster.
+
+They write over nothing, and ask the host for its products and its wide dtype.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pullback.ops.linear.kernels import Array, kernels_of
+
+
+def raw_product(a: Array, b: Array, bias: Array | None) -> Array:
+    k = kernels_of(a)
+    z = k.product(a, b)
+    return z if bias is None else z + k.wide(bias)
+
+
+def times(dy: Array, part: Array) -> Array:
+    return dy * kernels_of(part).wide(part)
+
+
+def fused(z: Array, labels: Array, c: Array, **options: Any) -> None:
+    """There is no such kernel."""
+
+
+def added(dw: Array, g: Array, x: Array, start: Any) -> Array:
+    return dw + kernels_of(x).across(g, x)
+
+
+def scaled(e: Array, factors: Array) -> Array:
+    return e * factors[:, None]
