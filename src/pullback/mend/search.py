@@ -2,8 +2,9 @@
 
 Candidates run in this process: a forked one would hang in a framework's threads, and a new one would have to
 run the user's program again. What keeps that safe: only code that looks pure is run, on small copies of the
-inputs, with a timer for each candidate and a budget in CPU seconds for all; nothing is printed or written. In
-the command `pullback check` this process is the child in which a rule is checked already.
+inputs, with a timer for each candidate, and for all of them a budget in CPU seconds and a limit of memory;
+nothing is printed or written. In the command `pullback check` this process is the child in which a rule is
+checked already.
 """
 
 from __future__ import annotations
