@@ -31,7 +31,7 @@ from pullback.mend.pure import impurity
 from pullback.mend.region import Region
 from pullback.mend.seat import Way, followed, ways
 from pullback.mend.source import RefusedError
-from pullback.mend.spelling import spelling
+from pullback.mend.spelling import Spelling, spelling
 from pullback.mend.watch import Watch
 from pullback.view import subject_of
 from pullback.view.subject import Opened, Subject
@@ -182,9 +182,10 @@ class Search:
 
     def _bench(self, found: list[Moment]) -> Bench:
         region, first = self.prover.region, found[0]
-        tensor = next((n for n in region.parameters() if n in first.names or n), "")
-        written = spelling(first.space, first.names, self.framework, tensor)
-        return Bench(region, found, written, self.budget, self.watch)
+        bench = Bench(region, found, Spelling({}, ""), self.budget, self.watch)
+        tensor = next(iter(region.parameters()), "")
+        bench.spelling = spelling(bench.spaces[0], first.names, self.framework, tensor)
+        return bench
 
     def _second(self, bench: Bench, base: Tried) -> None:
         """Try edits that keep the first order, where only the second is wrong."""
@@ -229,7 +230,7 @@ class Search:
                     tried = bench.attempt(base, edit)
                     if tried is not None:
                         (survivors if tried.is_right else partial).append(tried)
-                yield sorted(survivors, key=lambda t: complexity(t, base.tree))
+                yield sorted(survivors, key=complexity)
                 if len(bench.moments) == known:
                     break
 
@@ -261,9 +262,7 @@ class Search:
         """Tell whether a variant is as small as the one that was proven, and says something else."""
         first = self.proven[0]
         said = [edit.words for edit in tried.edits]
-        return complexity(tried, tried.tree) == complexity(first, first.tree) and said != [
-            edit.words for edit in first.edits
-        ]
+        return complexity(tried) == complexity(first) and said != [edit.words for edit in first.edits]
 
     def _learn(self, report: Report) -> None:
         """Make a moment of the point that a survivor failed at."""
@@ -279,7 +278,7 @@ class Search:
 
     def _together(self, bench: Bench, base: Tried, partial: list[Tried]) -> None:
         """Put edits together that mend one input each."""
-        ordered = sorted(partial, key=lambda t: complexity(t, base.tree))
+        ordered = sorted(partial, key=complexity)
         states = ordered[:12]
         for _ in range(len(base.right)):
             grown: list[Tried] = []
@@ -290,7 +289,7 @@ class Search:
                     if found is not None:
                         grown.append(found)
             done = [t for t in grown if t.is_right]
-            if done and self._proven(sorted(done, key=lambda t: complexity(t, base.tree))):
+            if done and self._proven(sorted(done, key=complexity)):
                 return
             states = [t for t in grown if not t.is_right]
             if not states:

@@ -46,6 +46,7 @@ OPERATORS = {
     ast.Pow: 14,
 }
 ATOM = 17
+TOKENS = (ast.operator, ast.unaryop, ast.cmpop, ast.boolop, ast.expr_context)
 
 
 def tightness(node: ast.AST) -> int:
@@ -128,12 +129,11 @@ def differences(
         for f in old._fields
         if not isinstance(getattr(old, f, None), (ast.AST, list))
     )
-    tokens = (ast.operator, ast.unaryop, ast.cmpop, ast.boolop, ast.expr_context)
     plain = plain and all(
-        type(a) is type(b) for (*_, a), (*_, b) in zip(inner_old, inner_new) if isinstance(a, tokens)
+        type(a) is type(b) for (*_, a), (*_, b) in zip(inner_old, inner_new) if isinstance(a, TOKENS)
     )
     changed = [
-        (a, b) for a, b in zip(inner_old, inner_new) if a[2] is not b[2] and not isinstance(a[2], tokens)
+        (a, b) for a, b in zip(inner_old, inner_new) if a[2] is not b[2] and not isinstance(a[2], TOKENS)
     ]
     if plain and changed and not isinstance(old, ast.JoinedStr):
         for (name, index, a), (_, _, b) in changed:

@@ -34,7 +34,7 @@ CASES = {
     "what a maker was handed": (
         RULES.handed,
         [torch.tensor(normal(4))],
-        ["lambda x, d: d * (1 + -torch.tanh(x) ** 2))"],
+        ["lambda x, d: d * (1 - torch.tanh(x) ** 2))"],
     ),
     "a function that backward calls": (RULES.Called.apply, [torch.tensor(normal(4))], ["return 1 - y * y"]),
     "factor": (RULES.square, [jnp.asarray(normal(4))], ["d * 2 * x"]),
