@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import CodeType
@@ -139,7 +139,7 @@ class Bench:
     def attempt(self, base: Tried, edit: Edit) -> Tried | None:
         """Try one more edit on top of others; None for what was tried before, or fails."""
         tree = exchanged(base.tree, {id(old): new for old, new in edit.changes})
-        if tree is base.tree or not self._is_safe(base.tree, edit):
+        if tree is base.tree or _undoes(base.edits, edit) or not self._is_safe(base.tree, edit):
             return None
         try:
             key = ast.dump(tree)
@@ -249,7 +249,7 @@ class Bench:
     @cached_property
     def names(self) -> dict[str, list[Array]]:
         """Give the arrays of every name in reach that the forward or the gradient made."""
-        found = {}
+        found: dict[str, list[Array]] = {}
         first = self.moments[0]
         told = [name for name in self.spaces[0] if name.isidentifier()]
         read = {n.id for part in (self.region.outer, self.region.grad) if part for n in ast.walk(part)
@@ -261,7 +261,7 @@ class Bench:
         for name in (*mine, *held):
             values = self.evaluated(name) if "." in name else [space.get(name) for space in self.spaces]
             arrays = None if values is None else self.as_arrays(values)
-            if arrays is not None:
+            if arrays is not None and not (name in first.unsaved and _is_among(arrays, found.values())):
                 found[name] = arrays
         return found
 
@@ -285,6 +285,17 @@ class Bench:
         """Give the text of a node, shortened."""
         text = " ".join(ast.unparse(node).split())
         return text if len(text) <= 60 else f"{text[:57]}…"
+
+
+def _undoes(before: Sequence[Edit], edit: Edit) -> bool:
+    """Tell whether an edit takes an earlier one away, which then says nothing."""
+    new = {id(node) for earlier in before for _, node in earlier.changes}
+    gone = {id(part) for old, _ in edit.changes for part in ast.walk(old)} & new if new else set()
+    return bool(gone - {id(part) for _, kept in edit.changes for part in ast.walk(kept)})
+
+
+def _is_among(arrays: list[Array], known: Iterable[list[Array]]) -> bool:
+    return any(all(np.array_equal(a, b) for a, b in zip(arrays, other)) for other in known)
 
 
 def _is_fragile(call: ast.Call) -> bool:

@@ -27,11 +27,13 @@ from pullback.mend.moment import Moment, moment, recorded
 from pullback.mend.patch import Mending, Patch
 from pullback.mend.points import described, moments, renumbered, shrunk
 from pullback.mend.prove import Prover
-from pullback.mend.pure import impurity
+from pullback.mend.pure import impurity, stored
 from pullback.mend.region import Region
+from pullback.mend.saved import saved
 from pullback.mend.seat import Way, followed, ways
 from pullback.mend.source import RefusedError
 from pullback.mend.spelling import Spelling, spelling
+from pullback.mend.tree import alike
 from pullback.mend.watch import Watch
 from pullback.view import subject_of
 from pullback.view.subject import Opened, Subject
@@ -144,8 +146,11 @@ class Search:
         refused: list[RefusedError] = []
         for way in self.ways:
             try:
-                self.prover = replace(self.prover, region=self._region(way))
-                bench = self.bench = self._bench([m.at(way) for m in self.found])
+                region = self._region(way)
+                beside = saved(region.source, region.grad) if not way else None
+                at = [m.at(way).beside(beside, stored(region.grad)) for m in self.found]
+                self.prover = replace(self.prover, region=region, saved=beside, unsaved=at[0].unsaved)
+                bench = self.bench = self._bench(at)
                 base = self._base(bench)
             except RefusedError as reason:
                 refused.append(reason)
@@ -262,7 +267,8 @@ class Search:
         """Tell whether a variant is as small as the one that was proven, and says something else."""
         first = self.proven[0]
         said = [edit.words for edit in tried.edits]
-        return complexity(tried) == complexity(first) and said != [edit.words for edit in first.edits]
+        same = alike(tried.tree, first.tree) or said == [edit.words for edit in first.edits]
+        return complexity(tried) == complexity(first) and not same
 
     def _learn(self, report: Report) -> None:
         """Make a moment of the point that a survivor failed at."""
@@ -273,7 +279,8 @@ class Search:
                 made = moment(self.subject, label, given, self.settings, 200 + len(self.bench.moments))
                 if made is not None:
                     self.found.append(made)
-                    self.bench.learn(made.at(self.bench.moments[0].way))
+                    way, prover = self.bench.moments[0].way, self.prover
+                    self.bench.learn(made.at(way).beside(prover.saved, stored(prover.region.grad)))
                 return
 
     def _together(self, bench: Bench, base: Tried, partial: list[Tried]) -> None:
