@@ -52,11 +52,12 @@ class Tried:
     edits: tuple[Edit, ...]
     right: tuple[bool, ...]
     distance: float = np.inf
+    fails: bool = False  # at a moment where the rule itself fails: another input may be to blame
 
     @property
     def is_right(self) -> bool:
         """Tell whether nothing is wrong any more."""
-        return all(self.right)
+        return all(self.right) and not self.fails
 
 
 @dataclass
@@ -72,6 +73,8 @@ class Bench:
     seen: set[str] = field(default_factory=set)
     nearest: list[tuple[float, int, Tried]] = field(default_factory=list)
     kept: dict[int, tuple[ast.expr, list[Array] | None]] = field(default_factory=dict)
+    broken: set[int] = field(default_factory=set)  # the moments where the rule as it is fails
+    memory: dict[Any, Any] = field(default_factory=dict)  # what an edit class asks once
 
     @property
     def asked(self) -> list[int]:
@@ -110,18 +113,24 @@ class Bench:
             code = self.region.compiled(tree)
         except (SyntaxError, ValueError, TypeError, RecursionError):
             return None
+        fails = False
         for n, moment in enumerate(self.moments):
             parts = self.guarded(moment.run, code)
             found = None if parts is None else self.guarded(moment.judged, parts)
             if found is None and edits:
-                return None
+                if n not in self.broken:
+                    return None
+                fails = True
+                continue
+            if found is None:
+                self.broken.add(n)
             found = found or [False] * len(moment.wanted)  # the rule itself may fail at another shape
             right = [r and bool(found[k]) for r, k in zip(right, asked)]
             if worst and not _gains(right, worst):
                 if n == 0 and edits:
                     self.near(tree, edits, moment, parts)
                 return None
-        return Tried(tree, edits, tuple(right))
+        return Tried(tree, edits, tuple(right), fails=fails)
 
     def near(self, tree: ast.Module, edits: tuple[Edit, ...], moment: Moment, parts: list[Any]) -> None:
         """Remember a variant by how far it is from the truth at the first moment."""
@@ -184,6 +193,7 @@ class Bench:
         """Add a moment; what has values gets one more."""
         self.moments.append(moment)
         self.kept.clear()
+        self.memory.clear()
         for name in ("spaces", "names", "upstream"):
             vars(self).pop(name, None)
 

@@ -290,7 +290,7 @@ class Search:
         for _ in range(len(base.right)):
             grown: list[Tried] = []
             for state in states[:6]:
-                missing = next(i for i, right in enumerate(state.right) if not right)
+                missing = next((i for i, right in enumerate(state.right) if not right), 0)
                 for tried in [t for t in ordered if t.right[missing]][:6]:
                     found = bench.attempt(state, tried.edits[-1])
                     if found is not None:

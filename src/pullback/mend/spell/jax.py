@@ -42,4 +42,8 @@ TABLE = {
     "minimum": "{m}.minimum({a}, {b})",
     "maximum": "{m}.maximum({a}, {b})",
     "argsort": "{m}.argsort({e})",
+    "equal": "({a} == {b})",
+    "number": "({e})",
+    "normal": "{m}.exp(-{e} * {e} / 2)",
+    "eye": "{m}.eye(*{e}.shape[-2:])",
 }

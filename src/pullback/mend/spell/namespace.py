@@ -36,6 +36,10 @@ TABLE = {
     "minimum": "{m}.minimum({a}, {b})",
     "maximum": "{m}.maximum({a}, {b})",
     "argsort": "{m}.argsort({e})",
+    "equal": "{m}.astype({a} == {b}, {a}.dtype)",
+    "number": "{m}.astype({e}, {x}.dtype)",
+    "normal": "{m}.exp(-{e} * {e} / 2)",
+    "eye": "{m}.eye(*{e}.shape[-2:], dtype={e}.dtype)",
 }
 # What arrays can do by themselves, where no module of arrays has a name.
 BARE = {
