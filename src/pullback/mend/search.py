@@ -20,7 +20,7 @@ from pullback.checker.budget import Budget, Spent
 from pullback.checker.finding import Report
 from pullback.checker.settings import Settings
 from pullback.checker.space import roundoff
-from pullback.checker.within import within
+from pullback.checker.within import placed, within
 from pullback.mend.bench import Bench, Tried, complexity
 from pullback.mend.edit import kinds
 from pullback.mend.moment import Moment, moment, recorded
@@ -51,12 +51,13 @@ def mend(
     report: Report,
     *,
     budget: float,
+    domain: Any = None,
 ) -> Mending:
     """Search edits that make a wrong rule right; the user's files and objects stay as they are."""
     start = time.process_time()
     search: Search | None = None
     try:
-        search = Search(function, tuple(args), dict(kwargs), report, Budget(budget))
+        search = Search(function, tuple(args), dict(kwargs), report, Budget(budget), domain)
         with search.watch.around():
             patches = search.run()
         refused = None
@@ -76,7 +77,13 @@ class Search:
     """Hold one search."""
 
     def __init__(
-        self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], report: Report, budget: Budget
+        self,
+        function: Any,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        report: Report,
+        budget: Budget,
+        domain: Any = None,
     ) -> None:
         self.report, self.budget = report, budget
         self.patches: list[Patch] = []
@@ -87,7 +94,7 @@ class Search:
         self.found: list[Moment] = []
         self.watch = Watch()
         host = hosts.among(tree.flatten([args, kwargs])[0], function, report.name)
-        given = within(subject_of(host, function, args, kwargs))
+        given = within(placed(subject_of(host, function, args, kwargs), domain))
         self.framework = hosts.framework_of(host) or ""
         if given.intent.kind != "exact":
             raise RefusedError(
@@ -96,7 +103,7 @@ class Search:
         if given.opened is None or given.is_builtin:
             raise RefusedError("it is not a rule whose gradient can be called by itself")
         finer = given.astype("float64", False) if given.astype is not None else None
-        self.subject: Subject = given if finer is None else within(finer)
+        self.subject: Subject = given if finer is None else within(replace(finer, domain=given.domain))
         unit = roundoff([x for x, d in zip(given.inputs, given.differentiable) if d])
         self.settings = Settings(seed=report.seed, xla=False, export=False, shipped=unit)
         self.other = self._other(host, function, args, kwargs)
@@ -119,7 +126,7 @@ class Search:
         try:
             given = subject_of(host, function, *call)
             finer = given.astype("float64", False) if given.astype is not None else None
-            return within(given if finer is None else finer)
+            return within(replace(given if finer is None else finer, domain=self.subject.domain))
         except Exception:  # other numbers may be none that it takes
             return None
 

@@ -4,6 +4,7 @@ import ast
 import contextlib
 import sys
 from dataclasses import replace
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -97,3 +98,20 @@ def test_a_check_that_ran_out_of_its_budget_proves_nothing(reason):
 def test_inputs_that_stay_large_are_refused_in_one_sentence():
     found = mend(Wide.apply, (torch.ones(6000),), {}, WRONG, budget=2.0)
     assert found.refused == "its inputs are large, and it does not run at smaller ones"
+
+
+class Narrow(Square):
+    """Refuse what lies outside its domain, and remember that it was asked."""
+
+    asked: ClassVar[list[float]] = []
+
+    @staticmethod
+    def forward(ctx, x):
+        Narrow.asked.append(float(x.min()))
+        return Square.forward(ctx, x)
+
+
+def test_nothing_outside_the_domain_is_asked_of_a_function():
+    found = mend(Narrow.apply, (torch.tensor([0.3, 1.2, 2.0]),), {}, WRONG, budget=10.0, domain=(0.1, 3.0))
+    assert found.patches
+    assert min(Narrow.asked) >= 0.1 - 1e-6

@@ -65,13 +65,13 @@ def said(report):
 def test_the_search_is_given_the_call_its_report_and_its_budget(search):
     heard = []
 
-    def mend(function, args, kwargs, report, *, budget):
-        heard.append((function, args, kwargs, report, budget))
+    def mend(function, args, kwargs, report, *, budget, domain):
+        heard.append((function, args, kwargs, report, budget, domain))
         return Mending((TWICE,))
 
     search(mend)
-    report = mended()
-    assert heard == [(len, (1,), {"k": 2}, WRONG, 0.5)]
+    report = suggest.mended(WRONG, len, (1,), {"k": 2}, ASKED, domain=(0, 1))
+    assert heard == [(len, (1,), {"k": 2}, WRONG, 0.5, (0, 1))]
     assert report.patch == DIFF
     assert report.mending == Mending((TWICE,))
     assert report.verdict == "wrong"
