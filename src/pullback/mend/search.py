@@ -12,7 +12,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from types import CodeType
+from types import CodeType, ModuleType
 from typing import Any
 
 from pullback import hosts, tree
@@ -56,6 +56,7 @@ def mend(
     """Search edits that make a wrong rule right; the user's files and objects stay as they are."""
     start = time.process_time()
     search: Search | None = None
+    spent = False
     try:
         search = Search(function, tuple(args), dict(kwargs), report, Budget(budget), domain)
         with search.watch.around():
@@ -64,13 +65,13 @@ def mend(
     except RefusedError as reason:
         patches, refused = (), str(reason)
     except Spent:
-        patches, refused = tuple(search.patches) if search is not None else (), None
+        patches, refused, spent = tuple(search.patches) if search is not None else (), None, True
     except Exception as error:  # a user's function may fail in any way it likes
         patches, refused = (), f"it could not be searched: {type(error).__name__}: {str(error)[:120]}"
     used = time.process_time() - start
     if search is None:
-        return Mending(seconds=used, refused=refused)
-    return Mending(tuple(patches), search.tried, used, refused, tuple(search.kinds))
+        return Mending(seconds=used, refused=refused, spent=spent)
+    return Mending(tuple(patches), search.tried, used, refused, tuple(search.kinds), spent)
 
 
 class Search:
@@ -207,8 +208,8 @@ class Search:
         for kind in kinds():
             if not getattr(kind, "KEEPS", False):
                 continue
-            self.kinds.append(kind.WORDS)
             for edit in kind.edits(bench, base):
+                self._note(kind)
                 tried = bench.attempt(base, edit)
                 allowed = min(PROOF, self.budget.left)
                 if tried is None or not bench.guarded(self.prover.twice, tried, inputs, seconds=allowed):
@@ -233,18 +234,22 @@ class Search:
 
     def _tried(self, bench: Bench, base: Tried, partial: list[Tried]) -> Iterator[list[Tried]]:
         for kind in kinds():
-            if kind.WORDS not in self.kinds:
-                self.kinds.append(kind.WORDS)
             for _ in range(4 if getattr(kind, "LEARNS", False) else 1):
                 known = len(bench.moments)
                 survivors: list[Tried] = []
                 for edit in kind.edits(bench, base):
+                    self._note(kind)
                     tried = bench.attempt(base, edit)
                     if tried is not None:
                         (survivors if tried.is_right else partial).append(tried)
                 yield sorted(survivors, key=complexity)
                 if len(bench.moments) == known:
                     break
+
+    def _note(self, kind: ModuleType) -> None:
+        """Remember that edits of a kind were tried."""
+        if kind.WORDS not in self.kinds:
+            self.kinds.append(kind.WORDS)
 
     def _proven(self, survivors: list[Tried]) -> bool:
         """Prove survivors, the smallest first; what fails teaches a new moment."""

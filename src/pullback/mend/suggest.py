@@ -83,7 +83,7 @@ def noted(report: Report, found: Mending, folder: str = "") -> Report:
     """Say in findings what was found; the first failure carries the smallest edit, too."""
     notes = [_suggestion(patch, folder, report, first=not i) for i, patch in enumerate(found.patches)]
     if not notes:
-        notes = [_note(_nothing(found))]
+        notes = [_nothing(found)]
     if found.instead:
         notes.append(_note(f"the last resort: {found.instead}"))
     findings = list(report.findings)
@@ -103,12 +103,16 @@ def _suggestion(patch: Patch, folder: str, report: Report, *, first: bool) -> Fi
     return replace(_note(said), where="\n".join(lines), patch=unified(patch, folder))
 
 
-def _nothing(found: Mending) -> str:
+def _nothing(found: Mending) -> Finding:
     if found.refused:
-        return f"no edit: {found.refused}"
-    kinds = f" ({'; '.join(found.edits)})" if found.edits else ""
-    count = f"{found.tried} were tried{kinds} in {found.seconds:.1f} s of CPU time"
-    return f"no edit was found that makes it right; {count}"
+        return _note(f"no edit: {found.refused}")
+    much = f"{found.tried} were tried in {found.seconds:.1f} s of CPU time"
+    ended = ", which is all that it was given" if found.spent else ""
+    note = _note(f"no edit was found that makes it right; {much}{ended}")
+    if not found.edits:
+        return note
+    more = ["a larger budget may find more: --mend-budget, mend_budget="] if found.spent else []
+    return replace(note, where="\n".join(["of these kinds:", *(f"  {kind}" for kind in found.edits), *more]))
 
 
 def _note(sentence: str) -> Finding:

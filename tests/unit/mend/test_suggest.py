@@ -171,12 +171,20 @@ def test_no_edit_says_what_was_tried():
     found = Mending(
         tried=213, seconds=4.13, edits=("other names", "signs"), instead="delete the rule: costs 2x"
     )
-    report = suggest.noted(WRONG, found)
-    assert said(report) == [
-        "no edit was found that makes it right; 213 were tried (other names; signs) in 4.1 s of CPU time",
-        "the last resort: delete the rule: costs 2x",
-    ]
-    assert report.patch == ""
+    text = str(suggest.noted(WRONG, found))
+    expected = (
+        "  mend: no edit was found that makes it right; 213 were tried in 4.1 s of CPU time\n"
+        "  of these kinds:\n"
+        "    other names\n"
+        "    signs\n"
+        "\n"
+        "  mend: the last resort: delete the rule: costs 2x"
+    )
+    assert expected in text
+    assert suggest.noted(WRONG, found).patch == ""
+    spent = suggest.noted(WRONG, replace(found, spent=True, instead=None)).findings[-1]
+    assert spent.sentence.endswith("in 4.1 s of CPU time, which is all that it was given")
+    assert spent.where.endswith("\na larger budget may find more: --mend-budget, mend_budget=")
     assert said(suggest.noted(WRONG, Mending(refused="it prints"))) == ["no edit: it prints"]
 
 
