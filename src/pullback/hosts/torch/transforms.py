@@ -101,7 +101,7 @@ class _Level:
         self.first = pinned.Noted()
 
 
-class LevelNode(torch.autograd.Function):
+class LevelNode(private.SingleLevelFunction):
     """The node of one call in the graph of one level."""
 
     @staticmethod
