@@ -47,8 +47,8 @@ def wheel(session: nox.Session) -> None:
     session.run("python", "tests/wheel/driver.py", *session.posargs)
 
 
-# Each host alone, with one version of everything: Python, the framework, what else is pinned. About two minutes of
-# CPU time each. The newest versions are those of the newest Python: JAX leaves older ones behind.
+# Each host alone, with one version of everything: Python, the framework, what else is pinned. Two to three
+# minutes of CPU time each. The newest versions are those of the newest Python: JAX leaves older ones behind.
 VERSIONS = {
     "tensorflow-2.16": ("3.11", "tensorflow", ["tensorflow-cpu==2.16.2", "numpy==1.26.4"]),
     "tensorflow-newest": ("3.13", "tensorflow", ["tensorflow-cpu"]),
@@ -75,8 +75,8 @@ TOGETHER = {
     "jax": ["tests/unit/jax/test_arguments.py::test_two_frameworks_in_one_call_are_refused"],
     "torch": ["tests/unit/torch/test_operator.py::test_a_body_of_another_framework_is_refused"],
 }
-# What a job leaves out: the compiler of PyTorch 2.6 knows no `id`, so rules run uncompiled there, and a single graph
-# of them, as a strict export asks for, is refused.
+# What a job leaves out: the compiler of PyTorch 2.6 knows no `id` of functions, so rules run uncompiled there,
+# and PyTorch refuses a single graph of them, as a strict export asks for.
 BEFORE = {
     "torch-2.6": [
         "tests/unit/torch/test_compile.py",
