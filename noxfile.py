@@ -75,8 +75,8 @@ TOGETHER = {
     "jax": ["tests/unit/jax/test_arguments.py::test_two_frameworks_in_one_call_are_refused"],
     "torch": ["tests/unit/torch/test_operator.py::test_a_body_of_another_framework_is_refused"],
 }
-# What a job leaves out: the compiler of PyTorch 2.6 knows no `id` of functions, so rules run uncompiled there,
-# and PyTorch refuses a single graph of them, as a strict export asks for.
+# What a job leaves out: PyTorch's compiler knows no `id` of functions in 2.6. Rules run uncompiled there, and
+# PyTorch refuses a single graph of them, as a strict export asks for.
 BEFORE = {
     "torch-2.6": [
         "tests/unit/torch/test_compile.py",

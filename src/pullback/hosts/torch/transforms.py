@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import torch
 from torch.autograd import forward_ad
 
 from pullback.hosts.operation import Operation, filled, fitted
