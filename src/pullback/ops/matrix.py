@@ -50,10 +50,15 @@ def product(*factors: Any) -> Any:
 
 
 def broadened(gaps: Any, width: Any) -> Any:
-    """Give g / (g² + w²): 1/g away from 0, and 0 at 0."""
+    """Give g / (g² + w²): 1/g away from 0, and 0 at 0, where its slope is 0, too.
+
+    By the formula that is 1/w². A value less itself stands on every diagonal: 1/w² times its rounding is no
+    slope of anything.
+    """
     xp = namespace(gaps)
-    below = gaps * gaps + width * width
-    return gaps / xp.where(below == 0, xp.ones_like(below), below)
+    one = gaps == 0
+    safe = xp.where(one, xp.ones_like(gaps), gaps)
+    return xp.where(one, xp.zeros_like(gaps), safe / (safe * safe + width * width))
 
 
 def signs(v: Any) -> Any:
