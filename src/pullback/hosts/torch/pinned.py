@@ -143,4 +143,4 @@ class Pinned(private.SingleLevelFunction):
         return None, cotangent
 
 
-_pinning = super(private.SingleLevelFunction, Pinned).apply
+_pinning: Any = Pinned.apply  # type: ignore[attr-defined]  # of its base, which PyTorch does not type
