@@ -176,6 +176,9 @@ class Arrays(Protocol):
     def one_hot(self, index: Tensor, like: Tensor, axis: int) -> Tensor:
         """Put a one in the place of each index along an axis of a tensor shaped like another."""
 
+    def put(self, rows: Tensor, place: Tensor, x: Tensor) -> Tensor:
+        """Put a tensor into the place of a row. The rows as they were are used up: their memory may be."""
+
     def shaped(self, x: Tensor, like: Tensor) -> Tensor:
         """Give a tensor the shape of another with as many elements."""
 

@@ -57,6 +57,11 @@ def one_hot(index: Any, like: Any, axis: int) -> Any:
     return jax.nn.one_hot(index, like.shape[axis], axis=axis, dtype=like.dtype)
 
 
+def put(rows: Any, place: Any, x: Any) -> Any:
+    """Put an array into the place of a row; in a loop of a program, XLA writes it in place."""
+    return rows.at[place.astype(int)].set(x)
+
+
 def shaped(x: Any, like: Any) -> Any:
     """Give an array the shape of another with as many elements."""
     return x.reshape(like.shape)

@@ -78,6 +78,12 @@ def one_hot(index: Any, like: Any, axis: int) -> Any:
     return (places == np.expand_dims(index, axis)).astype(like.dtype)
 
 
+def put(rows: Any, place: Any, x: Any) -> Any:
+    """Put an array into the place of a row; the rows as they were are used up."""
+    rows[int(place)] = x
+    return rows
+
+
 def shaped(x: Any, like: Any) -> Any:
     """Give an array the shape of another with as many elements."""
     return x.reshape(like.shape)

@@ -63,6 +63,11 @@ def one_hot(index: Any, like: Any, axis: int) -> Any:
     return tf.one_hot(index, tf.shape(like)[axis] if depth is None else depth, axis=axis, dtype=like.dtype)
 
 
+def put(rows: Any, place: Any, x: Any) -> Any:
+    """Put a tensor into the place of a row; TensorFlow writes it in place if nobody else holds the rows."""
+    return tf.tensor_scatter_nd_update(rows, [[tf.cast(place, tf.int32)]], [x])
+
+
 def shaped(x: Any, like: Any) -> Any:
     """Give a tensor the shape of another with as many elements."""
     found = tf.reshape(x, tf.shape(like))

@@ -9,7 +9,7 @@ import torch
 
 from pullback.dtypes import COMPUTING, TABLE, WIDE
 from pullback.hosts import refusals
-from pullback.hosts.torch.private import is_batched
+from pullback.hosts.torch.private import is_batched, is_plain
 
 DTYPES = {name: getattr(torch, name) for name in TABLE if hasattr(torch, name)}
 FLOATING = frozenset(DTYPES[name] for name in COMPUTING)  # what every call asks for
@@ -73,6 +73,15 @@ def one_hot(index: Any, like: Any, axis: int) -> Any:
     places = torch.arange(like.shape[axis], device=index.device)
     places = places.reshape([-1 if i == axis else 1 for i in range(like.ndim)])
     return (places == index.unsqueeze(axis)).to(like.dtype)  # an index that is none has no one
+
+
+def put(rows: Any, place: Any, x: Any) -> Any:
+    """Put a tensor into the place of a row, in place where no transform sees it."""
+    if is_plain([rows, place, x]):
+        rows[int(place)] = x
+        return rows
+    places = torch.arange(rows.shape[0], device=rows.device).unsqueeze(1)
+    return torch.where(places == place, x, rows)
 
 
 def shaped(x: Any, like: Any) -> Any:
