@@ -40,6 +40,7 @@ class Facts(ABC):
     """Know a framework's tensors."""
 
     name: str
+    silent = False  # whether operations say nothing of values that they cannot be done with
 
     @abstractmethod
     def owns(self, kind: type) -> bool:
@@ -136,7 +137,7 @@ class Arrays(Protocol):
     @property
     def clip(self) -> Function: ...
     @property
-    def erf(self) -> Function: ...
+    def erfc(self) -> Function: ...
     @property
     def floor(self) -> Function: ...
     @property

@@ -7,13 +7,14 @@ gradient is right for every direction, and symmetric.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from pullback import hosts
-from pullback.errors import UnsupportedInputError
+from pullback.errors import SolutionError, UnsupportedInputError
 from pullback.hosts.specs import show_shape
 from pullback.namespace import namespace
-from pullback.ops.reduced import wide
+from pullback.ops.reduced import largest, wide
 
 
 def matrix(verb: str, a: Any, *, square: bool = True) -> Any:
@@ -29,6 +30,25 @@ def matrix(verb: str, a: Any, *, square: bool = True) -> Any:
             fix="a[..., None] makes columns of vectors",
         )
     return wide(verb, a)
+
+
+def confirmed(verb: str, found: Any, given: Sequence[Any], expected: str) -> Any:
+    """Give what was found of matrices; an error in eager mode if it is not finite, and what was given is.
+
+    Other hosts than a silent one raise by themselves. The values of a program are not known yet.
+    """
+    host, xp = hosts.of(found), namespace(found)
+    if not host.silent or not all(map(host.readable, (found, *given))):
+        return found
+    if not xp.all(xp.isfinite(found)) and all(xp.all(xp.isfinite(x)) for x in given):
+        raise SolutionError.about(
+            verb,
+            found="a matrix for which the result is not finite",
+            expected=expected,
+            why="there is no result, or none that the dtype can hold",
+            fix="add a multiple of the identity, or give another matrix",
+        )
+    return found
 
 
 def transposed(a: Any) -> Any:
@@ -49,11 +69,27 @@ def product(*factors: Any) -> Any:
     return found
 
 
+def width(values: Any, broadening: float | None) -> Any:
+    """Give the width by which 1/gap is broadened: relative to the largest value, and as one more axis.
+
+    A gap g is off by (width/g)². A gap that is roundoff is amplified by g/width². At the root of roundoff
+    both are roundoff.
+    """
+    xp = namespace(values)
+    if broadening is None:
+        broadening = float(xp.finfo(values.dtype).eps) ** 0.5
+    return broadening * largest(xp.abs(values), (-1,))[..., None]
+
+
 def broadened(gaps: Any, width: Any) -> Any:
-    """Give g / (g² + w²): 1/g away from 0, and 0 at 0."""
+    """Give g / (g² + w²): 1/g away from 0, and 0 at 0, where it is a constant.
+
+    On a diagonal the gap of a value to itself is 0 and stays so: the slope 1/w² would only cost digits.
+    """
     xp = namespace(gaps)
-    below = gaps * gaps + width * width
-    return gaps / xp.where(below == 0, xp.ones_like(below), below)
+    none = gaps == 0
+    apart = xp.where(none, xp.ones_like(gaps), gaps)
+    return xp.where(none, xp.zeros_like(gaps), apart / (apart * apart + width * width))
 
 
 def signs(v: Any) -> Any:

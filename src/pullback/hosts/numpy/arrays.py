@@ -25,9 +25,9 @@ where = np.where
 zeros_like = np.zeros_like
 
 
-def erf(x: Any) -> Any:
-    """Give the error function."""
-    return np.vectorize(math.erf, otypes=[float])(x).astype(x.dtype)
+def erfc(x: Any) -> Any:
+    """Give 1 less the error function, with its digits where that is nearly 1."""
+    return np.vectorize(math.erfc, otypes=[float])(x).astype(x.dtype)
 
 
 def sigmoid(x: Any) -> Any:
