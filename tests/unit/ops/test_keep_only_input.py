@@ -55,12 +55,10 @@ def test_nothing_is_kept_beyond_the_inputs(name):
     assert of_torch(rule, *[torch.tensor(a, requires_grad=True) for a in arrays]) == 0
 
 
-@pytest.mark.parametrize("host", ["tensorflow", "jax"])
-def test_gelu_has_its_digits_where_the_error_function_is_one(host):
-    """PyTorch's kernels, which run there, have none."""
+def test_gelu_has_its_digits_on_jax_where_the_error_function_is_one():
     for dtype in (np.float32, np.float64):
         x = np.linspace(-12, -5, 15).astype(dtype)
-        (y,), (slope,) = ASK[host](ops.gelu, [x])
+        (y,), (slope,) = ASK["jax"](ops.gelu, [x])
         for found, true in (
             (y, [v * mp.ncdf(v) for v in map(float, x)]),
             (slope, [mp.ncdf(v) + v * mp.npdf(v) for v in map(float, x)]),

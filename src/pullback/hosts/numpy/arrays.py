@@ -9,6 +9,7 @@ import numpy as np
 
 from pullback.dtypes import WIDE
 
+_HALF = math.sqrt(0.5)
 abs = np.abs
 argmax = np.argmax
 arctan = np.arctan
@@ -25,9 +26,9 @@ where = np.where
 zeros_like = np.zeros_like
 
 
-def erfc(x: Any) -> Any:
-    """Give 1 less the error function, with its digits where that is nearly 1."""
-    return np.vectorize(math.erfc, otypes=[float])(x).astype(x.dtype)
+def normal_cdf(x: Any) -> Any:
+    """Give Φ(x), the distribution function of the normal distribution, with its digits where it is small."""
+    return 0.5 * np.vectorize(math.erfc, otypes=[float])(x * -_HALF).astype(x.dtype)
 
 
 def sigmoid(x: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from typing import Any
 
@@ -10,11 +11,11 @@ import tensorflow as tf
 from pullback.dtypes import WIDE
 from pullback.hosts import refusals
 
+_HALF = math.sqrt(0.5)
 abs = tf.abs
 argmax = tf.argmax
 arctan = tf.atan
 clip = tf.clip_by_value
-erfc = tf.math.erfc
 floor = tf.floor
 identity = tf.identity
 isfinite = tf.math.is_finite
@@ -29,6 +30,14 @@ stop = tf.stop_gradient
 tanh = tf.tanh
 where = tf.where
 zeros_like = tf.zeros_like
+
+
+def normal_cdf(x: Any) -> Any:
+    """Give Φ(x), the distribution function of the normal distribution.
+
+    As `tf.nn.gelu` has it: the kernel of erfc takes four times as long as that of erf.
+    """
+    return 0.5 * (1 + tf.math.erf(x * _HALF))
 
 
 def cast(value: Any, like: Any) -> Any:

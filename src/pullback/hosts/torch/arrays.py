@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from typing import Any
 
@@ -11,6 +12,7 @@ from pullback.dtypes import COMPUTING, TABLE, WIDE
 from pullback.hosts import refusals
 from pullback.hosts.torch.private import is_batched, is_plain
 
+_HALF = math.sqrt(0.5)
 DTYPES = {name: getattr(torch, name) for name in TABLE if hasattr(torch, name)}
 FLOATING = frozenset(DTYPES[name] for name in COMPUTING)  # what every call asks for
 _WIDE = {dtype: DTYPES[WIDE[name]] for name, dtype in DTYPES.items() if name in WIDE}
@@ -19,7 +21,6 @@ abs = torch.abs
 argmax = torch.argmax
 arctan = torch.arctan
 clip = torch.clamp
-erfc = torch.erfc
 floor = torch.floor
 identity = torch.clone
 isfinite = torch.isfinite
@@ -32,6 +33,11 @@ sqrt = torch.sqrt
 tanh = torch.tanh
 where = torch.where
 zeros_like = torch.zeros_like
+
+
+def normal_cdf(x: Any) -> Any:
+    """Give Φ(x), the distribution function of the normal distribution, with its digits where it is small."""
+    return 0.5 * torch.erfc(x * -_HALF)
 
 
 def maximum(x: Any, y: Any) -> Any:
