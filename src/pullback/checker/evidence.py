@@ -258,7 +258,10 @@ class Evidence:
             return other if other is None or self.alone not in other.wrong_inputs else other.only(self.alone)
         rng = self.settings.rng(78)
         x = self.problem.x
-        for draw in (signed(rng, x.size) * floor_of(x) * 16, x * rng.uniform(0.5, 1.5, x.size)):
+        draws = [signed(rng, x.size) * floor_of(x) * 16, x * rng.uniform(0.5, 1.5, x.size)]
+        if not self.autodiff:
+            draws.reverse()  # differences alone do not tell that a point is outside of the domain
+        for draw in draws:
             try:
                 other = Evidence(
                     self.subject.at(self.problem.with_x(draw)), self.settings, self.order, self.autodiff

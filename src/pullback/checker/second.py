@@ -23,7 +23,9 @@ def second_subject(subject: Subject, rng: np.random.Generator, given: Arrays | N
     # An output that is not finite is not asked of, as in the first order: its cotangent is zero, and stays.
     finite = [np.isfinite(y.astype(np.complex128)) for y in subject.forward(subject.inputs)]
     given = _masked(given, finite)
+    # What the first order gives None for is a constant to the rule, so it is one to the second.
     alive = [k for k, g in enumerate(subject.pullback(subject.inputs, given)) if g is not None]
+    moves = tuple(moves and k in alive for k, moves in enumerate(subject.differentiable))
     if not alive:
         raise ValueError("no gradient flows to any input")
 
@@ -38,8 +40,7 @@ def second_subject(subject: Subject, rng: np.random.Generator, given: Arrays | N
         by_input, by_cotangent = outer(inputs[:count], _masked(inputs[count:], finite), tuple(spread))
         # A missing second derivative counts as zero in every sum the host builds with it: so it does here.
         first = [
-            (np.zeros_like(x) if g is None else g) if d else None
-            for g, x, d in zip(by_input, inputs, subject.differentiable)
+            (np.zeros_like(x) if g is None else g) if d else None for g, x, d in zip(by_input, inputs, moves)
         ]
         rest = [np.zeros_like(x) if g is None else g for g, x in zip(by_cotangent, inputs[count:])]
         return (*first, *_masked(tuple(rest), finite))
@@ -54,7 +55,7 @@ def second_subject(subject: Subject, rng: np.random.Generator, given: Arrays | N
         name=f"gradient of {subject.name}",
         inputs=(*subject.inputs, *given),
         names=(*subject.names, *(f"cotangent {k}" for k in range(len(given)))),
-        differentiable=(*subject.differentiable, *([True] * len(given))),
+        differentiable=(*moves, *([True] * len(given))),
         forward=forward,
         pullback=pullback,
         is_rule=subject.is_rule,

@@ -82,14 +82,15 @@ def width(values: Any, broadening: float | None) -> Any:
 
 
 def broadened(gaps: Any, width: Any) -> Any:
-    """Give g / (g² + w²): 1/g away from 0, and 0 at 0, where it is a constant.
+    """Give g / (g² + w²): 1/g away from 0, and 0 at 0, where its slope is 0, too.
 
-    On a diagonal the gap of a value to itself is 0 and stays so: the slope 1/w² would only cost digits.
+    By the formula that is 1/w². A value less itself stands on every diagonal: 1/w² times its rounding is no
+    slope of anything.
     """
     xp = namespace(gaps)
-    none = gaps == 0
-    apart = xp.where(none, xp.ones_like(gaps), gaps)
-    return xp.where(none, xp.zeros_like(gaps), apart / (apart * apart + width * width))
+    one = gaps == 0
+    safe = xp.where(one, xp.ones_like(gaps), gaps)
+    return xp.where(one, xp.zeros_like(gaps), safe / (safe * safe + width * width))
 
 
 def signs(v: Any) -> Any:

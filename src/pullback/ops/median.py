@@ -38,7 +38,8 @@ def _middle(xp: Any, x: Any, axes: tuple[int, ...] | None) -> tuple[Any, Any]:
             fix="x.set_shape(…), or another axis",
         )
     y = xp.sort(flat, axis=axis)
-    low, high = (xp.take(y, xp.asarray([k]), axis=axis) for k in ((n - 1) // 2, n // 2))
+    before = (slice(None),) * (axis % len(shape))
+    low, high = (y[(*before, slice(k, k + 1))] for k in ((n - 1) // 2, n // 2))
     if axes is None:
         low, high = xp.reshape(low, ()), xp.reshape(high, ())
     return low, high

@@ -69,6 +69,8 @@ class Subject:
     # The slopes that are declared where the derivative is a choice, NaN elsewhere.
     chosen: Forward | None = None
     body_forward: Forward | None = None
+    # The function as it runs where somebody differentiates it, if a rule of the host says that apart.
+    differentiated: Forward | None = None
     body_pullback: Pullback | None = None
     direct_pullback: Pullback | None = None
     # The rule run forward by hand, and its gradient left to be called.

@@ -142,6 +142,16 @@ def test_a_rule_that_is_different_on_purpose_is_not_wrong(tensor):
     assert "it uses rounded" in report.intent
 
 
+def test_an_input_that_gets_none_on_purpose_is_a_constant_at_second_order_too(tensor):
+    @pb.custom_gradient(differs="the target is a constant")
+    def squared_error(x, target):
+        return (x - target) ** 2, lambda dy: (2 * dy * (x - target), None)
+
+    report = pb.check(squared_error, tensor([1.0, 2.0]), tensor([0.5, 3.0]), seed=0)
+    assert report.verdict == "right"
+    assert report.capabilities["second order"] == "yes"
+
+
 def test_a_rule_like_another_function_is_compared_with_it(tensor):
     def spike(x):
         xp = pb.namespace(x)

@@ -109,3 +109,66 @@ def test_a_step_by_step_run_rounds_like_the_body() -> None:
 
     report = pb.check(rule(body, jnp.zeros_like), X, seed=0)
     assert "value-changed" not in report.causes
+
+
+def newton(a: Any) -> Any:
+    """Give a square root by a loop that JAX cannot pull back through."""
+
+    def turn(state: Any) -> Any:
+        x, i = state
+        return 0.5 * (x + a / x), i + 1
+
+    return jax.lax.while_loop(lambda state: state[1] < 40, turn, (jnp.ones_like(a), 0))[0]
+
+
+def test_a_body_without_a_pullback_is_traced_and_not_run_for_every_question() -> None:
+    calls = []
+
+    def body(a: Any) -> Any:
+        calls.append(a)
+        return newton(a)
+
+    report = pb.check(rule(body, lambda a: 0.5 / jnp.sqrt(a)), jnp.array([2.0, 3.0, 5.0]), seed=0)
+    assert report.verdict == "right"
+    assert len(calls) < report.forwards / 2
+    assert sum(not isinstance(a, jax.core.Tracer) for a in calls) < 12
+
+
+def test_a_factor_is_named_where_only_differences_measure() -> None:
+    report = pb.check(rule(newton, lambda a: 1 / jnp.sqrt(a) / 3), jnp.array([2.0, 3.0, 5.0]), seed=0)
+    assert report.causes == ["constant-factor"]
+    assert "is 2/3 times the derivative" in str(report)
+
+
+def another_jvp() -> Any:
+    function = jax.custom_jvp(jnp.sin)
+    function.defjvp(lambda primals, tangents: (primals[0], tangents[0]))
+    return function
+
+
+def another_vjp() -> Any:
+    function = jax.custom_vjp(jnp.sin)
+    function.defvjp(lambda x: (x, None), lambda _, dy: (dy,))
+    return function
+
+
+@pytest.mark.parametrize("make", [another_vjp, another_jvp])
+def test_a_rule_with_another_value_where_it_is_differentiated_is_wrong(make: Any) -> None:
+    report = pb.check(make(), X, seed=0, order=1)
+    assert report.causes == ["value-changed"]
+    assert "differentiated, the rule returns another value" in str(report)
+
+
+def test_values_that_only_rounding_sets_apart_are_the_same() -> None:
+    def chaos(x: Any, turn: Any) -> Any:
+        for _ in range(90):
+            x = turn(x)
+        return x
+
+    f = jax.custom_vjp(lambda x: chaos(x, lambda x: 3.9 * x * (1 - x)))
+    f.defvjp(lambda x: (chaos(x, lambda x: 3.9 * (x - x * x)), x), lambda x, dy: (dy,))
+    x = jnp.array([0.31, 0.47])
+    assert abs(f(x) - jax.vjp(f, x)[0]).max() > 1e-3
+    assert "value-changed" not in pb.check(f, x, seed=0, order=1).causes
+    f.defvjp(lambda x: (10 + x, x), lambda x, dy: (dy,))
+    assert "value-changed" in pb.check(f, x, seed=0, order=1).causes

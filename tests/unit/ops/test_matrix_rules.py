@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import torch
 from asked import ASK
 
 import pullback as pb
@@ -45,6 +46,22 @@ def test_decompositions_have_finite_gradients_where_values_repeat_or_vanish(host
         np.testing.assert_allclose(found, np.eye(3), atol=1e-12)  # Σ w is the trace
         _, (found,) = ASK[host](ops.matrix_sqrt, [a])
         assert np.isfinite(found).all()
+
+
+@pytest.mark.parametrize("rule", [ops.eigh, ops.svd], ids=["eigh", "svd"])
+@pytest.mark.parametrize("broadening", [1e-6, 1e-9, 0.0])
+def test_the_second_order_of_decompositions_is_the_derivative_of_the_first(rule, broadening):
+    def gradient(a, keep=False):
+        ys = rule(a, broadening=broadening)
+        total = sum((y * torch.cos(1.0 + torch.arange(y.numel()).reshape(y.shape))).sum() for y in ys)
+        return torch.autograd.grad(total, a, create_graph=keep)[0]
+
+    a = torch.tensor(POSITIVE, requires_grad=True)
+    weights, u = torch.tensor(DY), torch.tensor(G)
+    (found,) = torch.autograd.grad((gradient(a, keep=True) * weights).sum(), a)
+    up, down = (gradient((a.detach() + t * u).requires_grad_()) for t in (1e-5, -1e-5))
+    measured = ((up - down) / 2e-5 * weights).sum()
+    np.testing.assert_allclose((found * u).sum(), measured, rtol=1e-7)
 
 
 @pytest.mark.parametrize("host", ASK)

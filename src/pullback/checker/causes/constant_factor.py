@@ -32,9 +32,6 @@ def ratio_of(evidence: Evidence, place: int) -> float | None:
 def dictionary(evidence: Evidence) -> Iterator[tuple[float, str, str]]:
     """List the factors that people forget: the value, how it is written, where it comes from."""
     for value, written in (
-        (2.0, "2"),
-        (3.0, "3"),
-        (4.0, "4"),
         (math.log(2), "ln 2"),
         (math.log(10), "ln 10"),
         (math.pi, "π"),
@@ -63,16 +60,30 @@ def dictionary(evidence: Evidence) -> Iterator[tuple[float, str, str]]:
 def named(evidence: Evidence, r: float) -> str:
     """Write a factor as a person would."""
     minus = "-" if r < 0 else ""
+    # Two small numbers make a factor more often than a short axis does.
+    simple = as_fraction(abs(r), 4)
+    if simple is not None and simple <= 4:
+        return f"{minus}{simple}"
     for value, written, origin in dictionary(evidence):
-        plain = "/" not in written and "(" not in written
-        inverse = f"1/{written}" if plain else f"1/({written})"
-        for candidate, text in ((value, written), (1 / value, inverse)):
+        for candidate, text in ((value, written), (1 / value, inverse(written))):
             if abs(abs(r) - candidate) <= 1e-4 * candidate and abs(candidate - 1) > 1e-6:
                 return f"{minus}{text}" + (f" ({origin})" if origin else "")
-    fraction = Fraction(abs(r)).limit_denominator(12)
-    if fraction and abs(float(fraction) - abs(r)) < 1e-5 * abs(r):
-        return f"{minus}{fraction}"
-    return f"{r:.6g}"
+    fraction = as_fraction(abs(r), 12)
+    return f"{r:.6g}" if fraction is None else f"{minus}{fraction}"
+
+
+def inverse(written: str) -> str:
+    """Write one divided by a factor."""
+    if "(" in written:
+        return f"1/({written})"
+    over, _, under = written.partition("/")
+    return f"{under}/{over}" if under else f"1/{written}"
+
+
+def as_fraction(r: float, largest: int) -> Fraction | None:
+    """Give a factor as a fraction with a small denominator, where it is one."""
+    fraction = Fraction(r).limit_denominator(largest)
+    return fraction if fraction and abs(float(fraction) - r) < 1e-5 * r else None
 
 
 def projected(evidence: Evidence, place: int) -> float | None:

@@ -129,7 +129,7 @@ class JaxAdapter(Adapter):
             run = self.run(how)
             linear = functools.partial(self.linear, run)
             known = self.original.programs.get(how) if isinstance(self.original, JaxAdapter) else None
-            self.programs[how] = Program(run, linear, self.steps, known.same if known else None)
+            self.programs[how] = Program(run, linear, self.steps, plain=how is not itself, known=known)
         return self.programs[how]
 
     def as_program(self, pull: Pull) -> Pull:
@@ -268,7 +268,11 @@ class JaxAdapter(Adapter):
         self.silent = self.without() if self.original is None else self.original.silent
         made = super().subject()
         # A rule around a function of JAX's is the user's; the rules of JAX itself were not met.
-        return replace(made, is_builtin=made.is_builtin and not made.is_rule)
+        return replace(
+            made,
+            is_builtin=made.is_builtin and not made.is_rule,
+            differentiated=None if self.native is None else self.forward_of(self.program().differentiated),
+        )
 
 
 ADAPTER = JaxAdapter

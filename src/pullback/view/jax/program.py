@@ -3,7 +3,8 @@
 JAX compiles every operation by itself when a function is called as it stands, and again for each shape and
 dtype: a check would spend nearly all its time there. So outputs and cotangents are computed by one program,
 where that gives what the function gives: if it can be traced, and two traces of it are the same. A body that
-draws numbers, keeps state or looks at values is called as it stands, and so is one that leaves JAX.
+draws numbers, keeps state or looks at values is called as it stands, and so is one that leaves JAX. A body
+for which JAX has no pullback, as a loop that ends when it likes, is a program of its outputs alone.
 
 A program is run a few times on small arrays, so compiling it well takes longer than running it badly.
 """
@@ -30,6 +31,14 @@ LARGE = 2**16
 QUICK = {"xla_backend_optimization_level": 0, "xla_cpu_use_fusion_emitters": False}
 CALLBACK = re.compile(r"\b(pure|io|debug)_(?:callback|print)\[")
 ADDRESS = re.compile(r"0x[0-9a-f]+")
+# What a trace says of a function that looks at values.
+VALUES = (
+    jax.errors.ConcretizationTypeError,
+    jax.errors.TracerArrayConversionError,
+    jax.errors.TracerIntegerConversionError,
+    jax.errors.NonConcreteBooleanIndexError,
+    jax.errors.UnexpectedTracerError,
+)
 
 
 class Steps:
@@ -50,9 +59,15 @@ class Steps:
 class Program:
     """Hold a flat function with its pullback, compiled where that is the same."""
 
-    def __init__(self, run: Outputs, linear: Linear, steps: Steps, same: bool | None = None) -> None:
+    def __init__(
+        self, run: Outputs, linear: Linear, steps: Steps, *, plain: bool = False, known: Program | None = None
+    ) -> None:
         self.run, self.linear, self.steps = run, linear, steps
-        self.same = same  # as what the function gives; if that is not known, the first call asks
+        self.plain = plain  # no rule is met: the pullback is JAX's own, and looks at no values
+        self.refusal = known.refusal if known else None
+        # Whether a program gives what the function gives; if that is not known, the first call asks.
+        self.same = known.same if known else None
+        self.same_outputs = known.same_outputs if known else None
         self.zeros: dict[Any, list[Any]] = {}
         self.both = quick(self._both)
         self.alone = quick(run)
@@ -63,12 +78,25 @@ class Program:
 
     def outputs(self, sources: Sequence[Any]) -> list[Any]:
         """Run the function."""
-        return self.compiled_outputs(sources) if self.is_compiled(sources) else self.run(sources)
+        if self.is_compiled(sources):
+            return self.compiled_outputs(sources)
+        return list(self.alone(sources)) if self.has_compiled_outputs(sources) else self.run(sources)
+
+    def differentiated(self, sources: Sequence[Any]) -> list[Any]:
+        """Run the function as it is run where somebody differentiates it: its rule may give another value."""
+        if self.is_compiled(sources):
+            return list(self.both(sources, self.nothing(sources))[0])
+        try:
+            return self.linear(sources)[0]
+        except Exception:  # there is nothing to differentiate, or what is wrong is said elsewhere
+            return self.run(sources)
 
     def cotangents(self, sources: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
         """Run the function and its pullback."""
         if self.is_compiled(sources):
             return self.compiled_cotangents(sources, cotangents)
+        if self.refusal is not None:
+            raise self.refusal
         return self.linear(sources)[1](cotangents)
 
     def compiled_outputs(self, sources: Sequence[Any]) -> list[Any]:
@@ -103,23 +131,37 @@ class Program:
         if self.steps.alone:
             return False
         if self.same is None:
-            self.same = self.traces_alike(sources)
+            try:
+                self.same = traces_alike(self._both, sources, self.nothing(sources))
+            except Exception as error:
+                # What cannot be traced is called as it stands, and says there what is wrong.
+                self.same = False
+                if self.plain and not isinstance(error, VALUES):
+                    self.refusal = error
         return self.same
 
-    def traces_alike(self, sources: Sequence[Any]) -> bool:
-        """Trace twice, and compare."""
-        try:
-            zeros = self.nothing(sources)
-            first, second = (jax.make_jaxpr(lambda s, c: self._both(s, c))(sources, zeros) for _ in range(2))
-        except Exception:  # what cannot be traced is called as it stands, and says there what is wrong
+    def has_compiled_outputs(self, sources: Sequence[Any]) -> bool:
+        """Tell whether the compiled program of the outputs stands for the function."""
+        if self.steps.alone:
             return False
-        text = ADDRESS.sub("", str(first))
-        return (
-            text.count("\n") < LONGEST
-            and not callbacks(text)
-            and text == ADDRESS.sub("", str(second))
-            and all(map(_equal, first.consts, second.consts))
-        )
+        if self.same_outputs is None:
+            try:
+                self.same_outputs = traces_alike(self.run, sources)
+            except Exception:  # it is called as it stands, and says there what is wrong
+                self.same_outputs = False
+        return self.same_outputs
+
+
+def traces_alike(function: Callable[..., Any], *given: Any) -> bool:
+    """Trace a function twice, and compare."""
+    first, second = (jax.make_jaxpr(lambda *args: function(*args))(*given) for _ in range(2))
+    text = ADDRESS.sub("", str(first))
+    return (
+        text.count("\n") < LONGEST
+        and not callbacks(text)
+        and text == ADDRESS.sub("", str(second))
+        and all(map(_equal, first.consts, second.consts))
+    )
 
 
 def callbacks(traced: str) -> set[str]:
