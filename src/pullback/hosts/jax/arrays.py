@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -13,11 +14,11 @@ import numpy as np
 from pullback.dtypes import WIDE
 from pullback.hosts import refusals
 
+_HALF = math.sqrt(0.5)
 abs = jnp.abs
 argmax = jnp.argmax
 arctan = jnp.arctan
 clip = jnp.clip
-erf = jax.scipy.special.erf
 floor = jnp.floor
 identity = jnp.array
 isfinite = jnp.isfinite
@@ -32,6 +33,11 @@ stop = jax.lax.stop_gradient
 tanh = jnp.tanh
 where = jnp.where
 zeros_like = jnp.zeros_like
+
+
+def normal_cdf(x: Any) -> Any:
+    """Give Φ(x), the distribution function of the normal distribution, with its digits where it is small."""
+    return 0.5 * jax.lax.erfc(x * -_HALF)
 
 
 def cast(value: Any, like: Any) -> Any:
@@ -55,6 +61,11 @@ def square_sum(x: Any, keep: int | None) -> Any:
 def one_hot(index: Any, like: Any, axis: int) -> Any:
     """Put a one in the place of each index along an axis of an array shaped like another."""
     return jax.nn.one_hot(index, like.shape[axis], axis=axis, dtype=like.dtype)
+
+
+def put(rows: Any, place: Any, x: Any) -> Any:
+    """Put an array into the place of a row; in a loop of a program, XLA writes it in place."""
+    return rows.at[place.astype(int)].set(x)
 
 
 def shaped(x: Any, like: Any) -> Any:

@@ -10,6 +10,7 @@ import numpy as np
 
 from pullback.dtypes import WIDE
 
+_HALF = math.sqrt(0.5)
 abs = np.abs
 argmax = np.argmax
 arctan = np.arctan
@@ -26,9 +27,9 @@ where = np.where
 zeros_like = np.zeros_like
 
 
-def erf(x: Any) -> Any:
-    """Give the error function."""
-    return np.vectorize(math.erf, otypes=[float])(x).astype(x.dtype)
+def normal_cdf(x: Any) -> Any:
+    """Give Φ(x), the distribution function of the normal distribution, with its digits where it is small."""
+    return 0.5 * np.vectorize(math.erfc, otypes=[float])(x * -_HALF).astype(x.dtype)
 
 
 def sigmoid(x: Any) -> Any:
@@ -77,6 +78,12 @@ def one_hot(index: Any, like: Any, axis: int) -> Any:
         [-1 if i == axis % like.ndim else 1 for i in range(like.ndim)]
     )
     return (places == np.expand_dims(index, axis)).astype(like.dtype)
+
+
+def put(rows: Any, place: Any, x: Any) -> Any:
+    """Put an array into the place of a row; the rows as they were are used up."""
+    rows[int(place)] = x
+    return rows
 
 
 def shaped(x: Any, like: Any) -> Any:
