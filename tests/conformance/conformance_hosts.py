@@ -6,6 +6,7 @@ dL/d conj(y) on every host, as in a rule; JAX's own cotangents are the conjugate
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -39,14 +40,18 @@ class Only:
         self.flat, self.tensors, self.places = flat, list(tensors), list(places)
 
     def __call__(self, *moving: Any) -> list[Any]:
-        filled = list(self.tensors)
-        for place, tensor in zip(self.places, moving):
-            filled[place] = tensor
-        return smooth(self.flat(*filled))
+        return smooth(self.flat(*self.at(moving).tensors))
 
     @property
     def moving(self) -> list[Any]:
         return [self.tensors[place] for place in self.places]
+
+    def at(self, moving: Sequence[Any]) -> Only:
+        """Give the same function around other arrays."""
+        filled = list(self.tensors)
+        for place, tensor in zip(self.places, moving):
+            filled[place] = tensor
+        return Only(self.flat, filled, self.places)
 
 
 class TensorFlow:
@@ -113,6 +118,16 @@ class TensorFlow:
         return tf.vectorized_map(lambda xs: self.pull(f, list(xs)), batch)
 
 
+def as_program(question: Callable[..., list[Any]]) -> Callable[..., list[Any]]:
+    """Ask JAX as one program: it compiles every operation by itself otherwise, as for the other questions."""
+
+    @functools.wraps(question)
+    def ask(self: Any, f: Only) -> list[Any]:
+        return jax.jit(lambda xs: question(self, f.at(xs)))(f.moving)
+
+    return ask
+
+
 class Jax:
     name = "jax"
 
@@ -139,6 +154,7 @@ class Jax:
     def gradient(self, f: Only) -> list[Any]:
         return self.pull(f, f.moving)
 
+    @as_program
     def second_order(self, f: Only) -> list[Any]:
         return self.pull(lambda *xs: self.pull(f, xs), f.moving, 2.0)  # type: ignore[arg-type]
 
@@ -150,6 +166,7 @@ class Jax:
         moved = [jnp.asarray(ramp(x, 3.0 + k), x.dtype) for k, x in enumerate(f.moving)]
         return jax.jvp(lambda *xs: self.pull(f, xs), f.moving, moved)[1]
 
+    @as_program
     def jacobian(self, f: Only) -> list[Any]:
         # By rows, as `jacrev` does it; written out because that takes no function from complex to real.
         ys, pull = jax.vjp(lambda *xs: f(*xs), *f.moving)
@@ -163,6 +180,7 @@ class Jax:
     def compiled(self, f: Only) -> list[Any]:
         return jax.jit(lambda *xs: self.pull(f, xs))(*f.moving)
 
+    @as_program
     def batched(self, f: Only) -> list[Any]:
         batch = [jnp.stack([x, x * 0.9]) for x in f.moving]
         return jax.vmap(lambda *xs: self.pull(f, xs))(*batch)
