@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import inspect
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -38,11 +39,18 @@ dispatch_modes: Callable[[], int] = torch._C._len_torch_dispatch_stack
 # The level of forward mode, -1 outside of it. Every call asks: a partial one costs no frame.
 level: Callable[[], int] = functools.partial(getattr, forward_ad, "_current_level")
 pushes: Callable[[], bool] = torch._C._is_fwd_grad_enabled
+# In PyTorch 2.6 nobody but an export sets this flag.
+exporting: Callable[[], bool] = getattr(
+    torch.compiler, "is_exporting", functools.partial(getattr, torch.compiler, "_is_compiling_flag", False)
+)
 without_tangents = functools.partial(forward_ad._set_fwd_grad_enabled, False)
 single_level = enable_single_level_autograd_function
 unbatched = _functorch._unwrap_batched
 SingleLevelFunction = _SingleLevelFunction
 below_autograd, AFTER_AUTOGRAD = torch._C._AutoDispatchBelowAutograd, torch._C._after_autograd_keyset
+
+
+_PLAIN = (torch.Tensor, torch.nn.Parameter)
 
 
 class _Handed(threading.local):
@@ -56,6 +64,17 @@ _own = threading.local()  # how many of those who see operations are ours
 def traced() -> bool:
     """Tell whether a compiler, or somebody else, sees operations."""
     return bool(dispatch_modes() > getattr(_own, "depth", 0))
+
+
+def is_plain(tensors: Sequence[Any]) -> bool:
+    """Tell whether nobody looks at what is done with these tensors."""
+    if transforming() or dispatch_modes() or level() >= 0:
+        return False
+    recorded = torch.is_grad_enabled()
+    for tensor in tensors:
+        if type(tensor) not in _PLAIN or (recorded and tensor.requires_grad) or tensor.is_meta:
+            return False
+    return True
 
 
 @contextlib.contextmanager
@@ -74,6 +93,13 @@ def uncompiled() -> contextlib.AbstractContextManager[Any]:
     if stance is None or "torch._dynamo" not in sys.modules or traced() or torch.compiler.is_compiling():
         return contextlib.nullcontext()
     return stance("force_eager")
+
+
+def left_out(function: Callable[..., Any], reason: str) -> Callable[..., Any]:
+    """Give a function that Dynamo leaves to eager mode, and says why; PyTorch 2.6 does not say it."""
+    said = {"reason": reason} if "reason" in inspect.signature(torch.compiler.disable).parameters else {}
+    left: Callable[..., Any] = torch.compiler.disable(function, **said)
+    return left
 
 
 def in_one_call() -> Callable[..., Any]:
