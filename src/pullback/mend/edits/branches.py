@@ -11,15 +11,6 @@ from pullback.mend.edit import called, filled, parsed
 
 WORDS = "a branch: its condition, an arm, ties"
 RANK = 9
-TURNS: dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
-    ast.Lt: (ast.Gt, ast.LtE, ast.GtE),
-    ast.Gt: (ast.Lt, ast.GtE, ast.LtE),
-    ast.LtE: (ast.Lt, ast.GtE, ast.Gt),
-    ast.GtE: (ast.Gt, ast.LtE, ast.Lt),
-    ast.Eq: (ast.NotEq, ast.GtE, ast.LtE),
-    ast.NotEq: (ast.Eq,),
-}
-SIGNS = {ast.Lt: "<", ast.Gt: ">", ast.LtE: "<=", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
 
 
 def edits(bench: Bench, base: Tried) -> Iterator[Edit]:
@@ -27,11 +18,6 @@ def edits(bench: Bench, base: Tried) -> Iterator[Edit]:
     known = conditions(bench, base)
     for node in bench.region.expressions(base.tree):
         at = bench.where(node)
-        if isinstance(node, ast.Compare) and len(node.ops) == 1:
-            for turn in TURNS.get(type(node.ops[0]), ()):
-                new = ast.Compare(node.left, [turn()], node.comparators)
-                old = SIGNS.get(type(node.ops[0]), "")
-                yield Edit.of(node, new, f"`{old}` stands where `{SIGNS[turn]}` is meant{at}")
         if called(node).startswith("where") and isinstance(node, ast.Call) and len(node.args) == 3:
             yield from _arms(bench, node)
         if _is_condition(node, bench):

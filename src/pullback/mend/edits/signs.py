@@ -18,15 +18,29 @@ SWAPS: dict[type[ast.operator], tuple[type[ast.operator], ...]] = {
     ast.MatMult: (ast.Mult,),
     ast.Pow: (ast.Mult,),
 }
+TURNS: dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
+    ast.Lt: (ast.Gt, ast.LtE, ast.GtE),
+    ast.Gt: (ast.Lt, ast.GtE, ast.LtE),
+    ast.LtE: (ast.Lt, ast.GtE, ast.Gt),
+    ast.GtE: (ast.Gt, ast.LtE, ast.Lt),
+    ast.Eq: (ast.NotEq, ast.GtE, ast.LtE),
+    ast.NotEq: (ast.Eq,),
+}
+SIGNS = {ast.Lt: "<", ast.Gt: ">", ast.LtE: "<=", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
 SUMS, PRODUCTS = (ast.Add, ast.Sub), (ast.Mult, ast.Div)
 
 
 def edits(bench: Bench, base: Tried) -> Iterator[Edit]:
-    """Turn signs, exchange operators, regroup."""
+    """Turn signs, exchange operators and comparisons, regroup."""
     for node in bench.region.expressions(base.tree):
         at = bench.where(node)
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
             yield Edit.of(node, node.operand, f"a minus too many before `{bench.text(node.operand)}`{at}")
+        if isinstance(node, ast.Compare) and len(node.ops) == 1:
+            for turn in TURNS.get(type(node.ops[0]), ()):
+                turned = ast.Compare(node.left, [turn()], node.comparators)
+                words = f"`{SIGNS[type(node.ops[0])]}` stands where `{SIGNS[turn]}` is meant{at}"
+                yield Edit.of(node, turned, words)
         if isinstance(node, ast.BinOp):
             for other in SWAPS.get(type(node.op), ()):
                 old, new = OPERATORS[type(node.op)], OPERATORS[other]
