@@ -3,7 +3,8 @@
 For each rule, framework and dtype: the worst error of a gradient over the grid, in units of the last place.
 Ours must keep its bound; and a compiled step of it, value and gradient, may take at most 1.1 times that of
 the obvious formula. `--write` puts every place where a framework's own is worse than ours, and the picture,
-into the documentation. A file `stable_….py` beside this one with a list `ROWS` adds rules.
+into the pages of which every rule was measured. A file `stable_….py` beside this one with a list `ROWS` adds
+rules. TensorFlow Probability is measured where it is installed.
 
     python benchmarks/stable.py [--rules softplus,logit] [--hosts jax,torch] [--no-time] [--write]
 """
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import importlib.util
 import os
 import re
 import sys
@@ -29,11 +31,11 @@ from stable_picture import picture
 import pullback as pb
 
 HERE = Path(__file__).parent
-PAGE = HERE.parent / "docs" / "ops.md"
-PICTURE = HERE.parent / "docs" / "images" / "ops.svg"
+DOCS = HERE.parent / "docs"
+PICTURE = DOCS / "images" / "ops.svg"
+LIBRARIES = {"tfp.math": ("tensorflow", "tensorflow_probability")}  # the framework it is for, the package
 DTYPES = ("float64", "float32", "float16", "bfloat16")
 SLOWER = 1.1
-SIZE = 1 << 17
 
 
 def rows():
@@ -53,17 +55,30 @@ def obvious(row):
 
 def worst(row, framework, function, dtype):
     """Give the worst error of the gradients over the grid."""
-    errors = row.errors(dtype, slopes(framework, function, row.points(dtype)))
+    dy = None if row.cotangent is None else row.cotangent(dtype)
+    errors = row.errors(dtype, slopes(framework, function, row.points(dtype), dy))
     return max(float(np.max(error)) for error in errors[1:])
 
 
-def worst_own(row, framework, dtype):
-    """Give that of the framework's own function; None where it has none, or none of this dtype."""
-    function = row.own.get(framework)
+def worst_own(row, whose, dtype):
+    """Give that of a framework's or library's own function; None where it has none, or none of this dtype."""
+    framework, package = LIBRARIES.get(whose, (whose, whose))
+    function = row.own.get(whose)
+    if function is None or importlib.util.find_spec(package) is None:
+        return None
     try:
-        return None if function is None else worst(row, framework, function, dtype)
+        return worst(row, framework, function, dtype)
     except Exception as error:  # a framework refuses in whatever words it has
-        print(f"{row.name}: {framework} has none in {dtype}: {str(error).splitlines()[0][:80]}")
+        print(f"{row.name}: {whose} has none in {dtype}: {str(error).splitlines()[0][:80]}")
+        return None
+
+
+def worst_obvious(row, framework, dtype):
+    """Give that of the obvious formula; None where the framework cannot run it in this dtype."""
+    try:
+        return worst(row, framework, obvious(row), dtype)
+    except Exception as error:
+        print(f"{row.name}: {framework} has no formula in {dtype}: {str(error).splitlines()[0][:80]}")
         return None
 
 
@@ -81,10 +96,18 @@ def measured(asked, frameworks):
             for dtype in DTYPES:
                 errors = {
                     "ours": worst(row, framework, row.ours, dtype),
-                    "obvious": worst(row, framework, obvious(row), dtype),
+                    "obvious": worst_obvious(row, framework, dtype),
                     "own": worst_own(row, framework, dtype),
                 }
                 found[row.name, framework, dtype] = errors
+                for library, (host, _) in LIBRARIES.items():
+                    if host == framework and library in row.own:
+                        theirs = {
+                            "ours": errors["ours"],
+                            "obvious": None,
+                            "own": worst_own(row, library, dtype),
+                        }
+                        found[row.name, library, dtype] = theirs
                 text = "  ".join(f"{arm} {shown(error):>10}" for arm, error in errors.items())
                 print(f"{row.name:<34} {framework:<11} {dtype:<9} {text}", flush=True)
     return found
@@ -129,7 +152,7 @@ def times(asked, frameworks, rounds):
     """Give the time of ours beside that of the obvious formula, compiled, as rows for the judge."""
     found = []
     for row in asked:
-        arrays = [np.resize(x, SIZE) for x in row.timed()]
+        arrays = row.timed()
         for framework in frameworks:
             arms = {
                 "obvious": compiled(framework, obvious(row), arrays),
@@ -172,21 +195,30 @@ def overview(found):
 
 
 def written(found):
-    """Put the tables and their versions into the page, and the picture beside it."""
-    versions = ", ".join(f"{name} {importlib.import_module(name).__version__}" for name in FRAMEWORKS)
-    text = PAGE.read_text(encoding="utf-8")
-    parts = {"overview": overview(found), "worse": table(found), "versions": [f"Measured with {versions}."]}
-    for name, lines in parts.items():
-        block = "\n".join([f"<!-- {name} -->", "", *lines, "", f"<!-- end of {name} -->"])
-        text = re.sub(rf"<!-- {name} -->.*?<!-- end of {name} -->", lambda _, b=block: b, text, flags=re.S)
-    PAGE.write_text(text, encoding="utf-8")
+    """Put the tables and their versions into each page that was measured whole, and the picture."""
+    packages = [*FRAMEWORKS, *(name for _, name in LIBRARIES.values() if importlib.util.find_spec(name))]
+    versions = ", ".join(f"{name} {importlib.import_module(name).__version__}" for name in packages)
     by_name = {row.name: row for row in rows()}
-    PICTURE.write_text(picture(by_name, obvious), encoding="utf-8")
+    for page in {row.page for row in by_name.values()}:
+        here = {name for name, row in by_name.items() if row.page == page}
+        some = {key: errors for key, errors in found.items() if key[0] in here}
+        if {key[0] for key in some} != here:
+            continue
+        text = (DOCS / page).read_text(encoding="utf-8")
+        parts = {"overview": overview(some), "worse": table(some), "versions": [f"Measured with {versions}."]}
+        for name, lines in parts.items():
+            block = "\n".join([f"<!-- {name} -->", "", *lines, "", f"<!-- end of {name} -->"])
+            text = re.sub(
+                rf"<!-- {name} -->.*?<!-- end of {name} -->", lambda _, b=block: b, text, flags=re.S
+            )
+        (DOCS / page).write_text(text, encoding="utf-8")
+        if page == "ops.md":
+            PICTURE.write_text(picture(by_name, obvious), encoding="utf-8")
 
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--rules", default="")
+    parser.add_argument("--rules", default="", help="names, or a page of the documentation")
     parser.add_argument("--hosts", default=",".join(FRAMEWORKS))
     parser.add_argument("--rounds", type=int, default=30)
     parser.add_argument("--no-time", action="store_true")
@@ -197,12 +229,17 @@ def main():
     importlib.import_module("jax.scipy.special")
     warnings.simplefilter("ignore")
     frameworks = options.hosts.split(",")
-    asked = [row for row in rows() if not options.rules or row.name in options.rules.split(",")]
+    names = options.rules.split(",")
+    asked = [row for row in rows() if not options.rules or row.name in names or row.page in names]
     found = measured(asked, frameworks)
     if options.write:
         written(found)
     bounds = {row.name: row.bound for row in asked}
-    results = [(f"{' '.join(key)}: error", errors["ours"], bounds[key[0]]) for key, errors in found.items()]
+    results = [
+        (f"{' '.join(key)}: error", errors["ours"], bounds[key[0]])
+        for key, errors in found.items()
+        if key[1] not in LIBRARIES
+    ]
     if not options.no_time:
         results += times(asked, frameworks, options.rounds)
     judge(results)

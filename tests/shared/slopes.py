@@ -1,6 +1,7 @@
-"""The value and the slopes of an elementwise function on each framework: NumPy in, NumPy out.
+"""The value and the slopes of a function on each framework: NumPy in, NumPy out.
 
-Slopes are the gradient of the sum. JAX runs what it compiled, because every operation alone is compiled, too.
+Slopes are the gradient of the sum, or of the sum that a cotangent weighs. JAX runs what it compiled, because
+every operation alone is compiled, too.
 """
 
 from __future__ import annotations
@@ -13,9 +14,11 @@ import numpy as np
 FRAMEWORKS = ("tensorflow", "jax", "torch")
 
 
-def slopes(framework: str, f: Callable[..., Any], arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+def slopes(
+    framework: str, f: Callable[..., Any], arrays: Sequence[np.ndarray], dy: np.ndarray | None = None
+) -> list[np.ndarray]:
     """Give the value of a function, then its gradient with respect to each array."""
-    return _ASKED[framework](f, list(arrays))
+    return _ASKED[framework](f, list(arrays), dy)
 
 
 def second(framework: str, f: Callable[..., Any], x: np.ndarray) -> np.ndarray:
@@ -23,14 +26,15 @@ def second(framework: str, f: Callable[..., Any], x: np.ndarray) -> np.ndarray:
     return _SECOND[framework](f, x)
 
 
-def _tensorflow(f: Any, arrays: list[np.ndarray]) -> list[np.ndarray]:
+def _tensorflow(f: Any, arrays: list[np.ndarray], dy: Any) -> list[np.ndarray]:
     import tensorflow as tf
 
     xs = [tf.constant(a) for a in arrays]
     with tf.GradientTape() as tape:
         tape.watch(xs)
         y = f(*xs)
-    return [np.asarray(z) for z in (y, *tape.gradient(y, xs))]
+    seed = None if dy is None else tf.constant(dy)
+    return [np.asarray(z.numpy()) for z in (y, *tape.gradient(y, xs, seed))]
 
 
 def _second_tensorflow(f: Any, x: np.ndarray) -> np.ndarray:
@@ -46,14 +50,14 @@ def _second_tensorflow(f: Any, x: np.ndarray) -> np.ndarray:
     return np.asarray(outer.gradient(slope, t))
 
 
-def _jax(f: Any, arrays: list[np.ndarray]) -> list[np.ndarray]:
+def _jax(f: Any, arrays: list[np.ndarray], dy: Any) -> list[np.ndarray]:
     import jax
 
     with jax.enable_x64(True):
 
         def both(*xs: Any) -> Any:
             y, pull = jax.vjp(f, *xs)
-            return y, *pull(jax.numpy.ones_like(y))
+            return y, *pull(jax.numpy.ones_like(y) if dy is None else jax.numpy.asarray(dy))
 
         return [np.asarray(z) for z in jax.jit(both)(*map(jax.numpy.asarray, arrays))]
 
@@ -78,12 +82,15 @@ def _from_torch(t: Any) -> np.ndarray:
     return t.detach().double().numpy()  # every dtype fits, and NumPy lacks one
 
 
-def _torch(f: Any, arrays: list[np.ndarray]) -> list[np.ndarray]:
+def _torch(f: Any, arrays: list[np.ndarray], dy: Any) -> list[np.ndarray]:
     import torch
 
     xs = [_to_torch(a).requires_grad_() for a in arrays]
     y = f(*xs)
-    return [_from_torch(z) for z in (y, *torch.autograd.grad(y, xs, torch.ones_like(y)))]
+    return [
+        _from_torch(z)
+        for z in (y, *torch.autograd.grad(y, xs, torch.ones_like(y) if dy is None else _to_torch(dy)))
+    ]
 
 
 def _second_torch(f: Any, x: np.ndarray) -> np.ndarray:

@@ -40,6 +40,7 @@ class Facts(ABC):
     """Know a framework's tensors."""
 
     name: str
+    silent = False  # whether operations say nothing of values that they cannot be done with
 
     @abstractmethod
     def owns(self, kind: type) -> bool:
@@ -136,7 +137,7 @@ class Arrays(Protocol):
     @property
     def clip(self) -> Function: ...
     @property
-    def erf(self) -> Function: ...
+    def normal_cdf(self) -> Function: ...
     @property
     def floor(self) -> Function: ...
     @property
@@ -176,11 +177,17 @@ class Arrays(Protocol):
     def one_hot(self, index: Tensor, like: Tensor, axis: int) -> Tensor:
         """Put a one in the place of each index along an axis of a tensor shaped like another."""
 
+    def put(self, rows: Tensor, place: Tensor, x: Tensor) -> Tensor:
+        """Put a tensor into the place of a row. The rows as they were are used up: their memory may be."""
+
     def shaped(self, x: Tensor, like: Tensor) -> Tensor:
         """Give a tensor the shape of another with as many elements."""
 
     def trail(self, x: Tensor, like: Tensor) -> Tensor:
         """Add axes of length one behind the last, up to the rank of another tensor."""
+
+    def held(self, inputs: Sequence[Tensor], after: Sequence[Tensor]) -> list[Tensor]:
+        """Give tensors again, once others are computed: no compiler takes what comes of them for the same."""
 
     def report(self, bad: Tensor, text: str, counter: Any, result: Tensor) -> Tensor:
         """Add the number of places in `bad` to a counter, or say it; give the result back."""

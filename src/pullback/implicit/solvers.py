@@ -3,8 +3,7 @@
 dense     A written out, column by column; tells a singular one. For small systems.
 cg        conjugate gradients (Hestenes and Stiefel 1952): A symmetric, and positive or negative definite.
 bicgstab  van der Vorst 1992: any A, short recurrences.
-gmres     the least residual over each 20 directions, for any A: adaptive simpler GMRES (Jiránek and
-          Rozložník 2010), which needs no small system beside.
+gmres     the least residual over each 20 directions, for any A; see `gmres.py`.
 
 Each is a few lines over `vectors.py`, the same on every host; loops and claims are the host's. What is given
 back by an iteration satisfies ‖A·x − b‖ ≤ accuracy·‖b‖, by the true residual, or is an error. Where nobody
@@ -22,11 +21,11 @@ from pullback.hosts.base import Host
 from pullback.hosts.claims import Claim
 from pullback.hosts.operation import Tensor
 from pullback.implicit.equation import Multiply
+from pullback.implicit.gmres import gmres
 from pullback.implicit.vectors import Space, Vector
 from pullback.options import require_number, require_word
 
 SMALL = 32  # numbers; up to here writing A out costs no more than the directions of `gmres`
-RESTART = 20
 METHODS = ("auto", "dense", "cg", "gmres", "bicgstab")
 
 State = list[Tensor]
@@ -255,48 +254,4 @@ def _bicgstab(space: Space, multiply: Multiply, b: Vector, target: Tensor, itera
     return space.host.loop(going, step, [*space.zeros(), *b, *b, rho, xp.zeros_like(rho)])
 
 
-def _gmres(space: Space, multiply: Multiply, b: Vector, target: Tensor, iterations: Tensor) -> State:
-    """Minimise ‖b − A·x‖ over P, where A·P = Q is kept orthonormal: each step takes its share off.
-
-    The next direction is the residual where the last step took much off it, else the last of Q.
-    """
-    xp, n = space.xp, len(b)
-    count = RESTART if space.size is None else min(RESTART, space.size)
-    places = xp.arange(count)
-
-    def going(state: list[Tensor]) -> Tensor:
-        length, begun, number = state[5 * n :]
-        place = number - count * xp.floor(number / count)
-        stands = (place < 0.5) & (length > (1 - 1e-6) * begun)  # a whole basis took nothing off
-        return (length > target) & (number < iterations) & ~stands
-
-    def step(state: list[Tensor]) -> list[Tensor]:
-        x, r, p, ps, qs = (state[k * n : (k + 1) * n] for k in range(5))
-        before, begun, number = state[5 * n :]
-        place = number - count * xp.floor(number / count)
-        # Every `count` steps the basis is begun anew: the newest stand first, and so many of them count.
-        counts = xp.astype(xp.astype(places, space.wide) < place, space.wide)
-        q = multiply(p)
-        whole = space.norm(q)
-        shares = counts * space.dots(qs, q)
-        q = space.minus(q, space.combined(shares, qs))
-        more = counts * space.dots(qs, q)  # twice, for accuracy
-        q, p = space.minus(q, space.combined(more, qs)), space.minus(p, space.combined(shares + more, ps))
-        length = space.norm(q)
-        new = length > 8 * space.roundoff * whole  # else A·p was there already
-        factor = xp.where(new, 1 / _nonzero(xp, length), xp.zeros_like(length))
-        p, q = space.times(factor, p), space.times(factor, q)
-        share = space.dot(q, r)
-        begun = xp.where(place < 0.5, before, begun)
-        x, r = space.plus(x, share, p), space.plus(r, -share, q)
-        left = space.norm(r)
-        much = (left < 0.9 * before) | (place > count - 1.5)
-        following = [xp.where(much, u, v) for u, v in zip(r, q)]
-        return [*x, *r, *following, *space.put(ps, p), *space.put(qs, q), left, begun, number + 1]
-
-    numbers = [space.norm(b), xp.ones_like(target) * float("inf"), xp.zeros_like(target)]
-    state = [*space.zeros(), *b, *b, *space.many(count), *space.many(count), *numbers]
-    return space.host.loop(going, step, state)
-
-
-_ITERATIVE = {"cg": _cg, "bicgstab": _bicgstab, "gmres": _gmres}
+_ITERATIVE = {"cg": _cg, "bicgstab": _bicgstab, "gmres": gmres}

@@ -83,10 +83,9 @@ class Space:
         """Give zeros for so many vectors."""
         return [self.xp.stack([x] * count) for x in self.zeros()]
 
-    def put(self, rows: Vector, a: Vector) -> Vector:
-        """Put a vector before the others; the last one falls off."""
-        xp = self.xp
-        return [xp.concat([xp.expand_dims(x, axis=0), m[:-1]]) for m, x in zip(rows, a)]
+    def put(self, rows: Vector, place: Tensor, a: Vector) -> Vector:
+        """Put a vector into a place; the rows as they were are not to be used any more."""
+        return [self.host.arrays.put(m, place, x) for m, x in zip(rows, a)]
 
     def combined(self, factors: Tensor, rows: Vector) -> Vector:
         """Give the sum of vectors, each times its factor."""

@@ -5,9 +5,9 @@
     L̇ = L·Φ(L⁻¹·ȧ·L⁻ᵀ)
 
 Domain: symmetric positive definite matrices; the symmetric part of any other is taken. Edges: a matrix that
-is not positive definite is an error of NumPy, PyTorch and eager TensorFlow; JAX, which has no errors of
-values, gives NaN. The frameworks' own are right too; they refuse float16 and bfloat16. After I. Murray,
-Differentiation of the Cholesky decomposition, 2016 (arXiv:1602.07527).
+is not positive definite is an error of NumPy, PyTorch and eager TensorFlow, and of ours in eager JAX, which
+has none; a program of JAX gives NaN. The frameworks' own are right too; they refuse float16 and bfloat16.
+After I. Murray, Differentiation of the Cholesky decomposition, 2016 (arXiv:1602.07527).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pullback.define import custom_gradient
 from pullback.example import example
 from pullback.hosts.operation import Function
 from pullback.namespace import namespace
-from pullback.ops.matrix import matrix, product, symmetric, transposed
+from pullback.ops.matrix import confirmed, matrix, product, symmetric, transposed
 from pullback.ops.reduced import narrow, wide
 from pullback.typed import T
 
@@ -49,7 +49,8 @@ def cholesky(a: T) -> tuple[T, Function]:
 
 
 def _factor(a: Any) -> Any:
-    return namespace(a).linalg.cholesky(symmetric(matrix("cholesky", a)))
+    lower = namespace(a).linalg.cholesky(symmetric(matrix("cholesky", a)))
+    return confirmed("cholesky", lower, [a], "positive definite matrices")
 
 
 def _pulled(dy: Any, lower: Any) -> Any:

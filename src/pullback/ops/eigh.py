@@ -24,8 +24,8 @@ from pullback.define import custom_gradient
 from pullback.example import example
 from pullback.hosts.operation import Function
 from pullback.namespace import namespace
-from pullback.ops.matrix import broadened, matrix, product, signs, symmetric, transposed
-from pullback.ops.reduced import largest, narrow, wide
+from pullback.ops.matrix import broadened, matrix, product, signs, symmetric, transposed, width
+from pullback.ops.reduced import narrow, wide
 from pullback.options import require_number
 from pullback.typed import T
 
@@ -35,12 +35,13 @@ _A = np.array([[4.0, 1.0, 0.5], [1.0, 3.0, -0.2], [0.5, -0.2, 2.0]])
 @custom_gradient(differs="1/gap of eigenvalues is broadened by a Lorentzian, 0 where they repeat")
 @example(_A)
 @example(np.stack([_A, _A @ _A]), broadening=1e-9)
-def eigh(a: T, *, broadening: float = 1e-6) -> tuple[tuple[T, T], Function]:
+def eigh(a: T, *, broadening: float | None = None) -> tuple[tuple[T, T], Function]:
     """Give the eigenvalues and eigenvectors of symmetric matrices, differentiable where they repeat.
 
     Args:
         a: Symmetric matrices.
-        broadening: The gap, relative to the largest eigenvalue, below which eigenvalues count as one.
+        broadening: The gap, relative to the largest eigenvalue, below which two count as one; by default
+            the root of roundoff.
 
     Example:
         >>> import numpy as np, pullback as pb
@@ -59,21 +60,20 @@ def eigh(a: T, *, broadening: float = 1e-6) -> tuple[tuple[T, T], Function]:
     return (narrow(w, a), narrow(v, a)), grad
 
 
-def _decomposed(a: Any, broadening: float) -> tuple[Any, Any, Any]:
+def _decomposed(a: Any, broadening: float | None) -> tuple[Any, Any, Any]:
     """Give w, V and F, by the rule itself: so every order is broadened."""
     w, v = eigh(matrix("eigh", a), broadening=broadening)
-    width = broadening * largest(namespace(w).abs(w), (-1,))[..., None]
-    return w, v, broadened(w[..., None, :] - w[..., :, None], width)
+    return w, v, broadened(w[..., None, :] - w[..., :, None], width(w, broadening))
 
 
-def _pulled(dw: Any, dv: Any, a: Any, broadening: float) -> Any:
+def _pulled(dw: Any, dv: Any, a: Any, broadening: float | None) -> Any:
     _, v, f = _decomposed(a, broadening)
     dw, dv, vt = wide("eigh", dw), wide("eigh", dv), transposed(v)
     return symmetric(product(v * dw[..., None, :] + product(v, f * product(vt, dv)), vt))
 
 
 @eigh.pushforward
-def _pushed(da: Any, a: Any, *, broadening: float = 1e-6) -> Any:
+def _pushed(da: Any, a: Any, *, broadening: float | None = None) -> Any:
     _, v, f = _decomposed(a, broadening)
     p = product(transposed(v), symmetric(wide("eigh", da)), v)
     return namespace(p).linalg.diagonal(p), product(v, f * p)

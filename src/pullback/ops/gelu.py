@@ -1,6 +1,6 @@
 """gelu: x·Φ(x), with Φ the distribution function of the normal distribution; kept as its input alone.
 
-    Φ(x) = ½·(1 + erf(x/√2)),   slope  Φ(x) + x·φ(x),   φ(x) = e^(−x²/2) / √(2π)
+    Φ(x) = ½·erfc(−x/√2) = ½·(1 + erf(x/√2)),   slope  Φ(x) + x·φ(x),   φ(x) = e^(−x²/2) / √(2π)
     approximate:   Φ(x) ≈ t = σ(2u),   u = √(2/π)·(x + 0.044715·x³),   slope  t + 2·x·t·(1 − t)·u′
 
 σ(2u) is ½·(1 + tanh u) without its loss of digits for negative x. All is computed again in the pullback.
@@ -8,9 +8,10 @@
 On PyTorch its own kernels run, forward and backward: they keep the input alone too. `tf.nn.gelu`
 keeps four tensors of the size of its input, six in the approximate form; here the formula runs.
 
-Domain: every finite x. Below −5 the exact form has few digits, as PyTorch's and TensorFlow's own: 1 + erf
-loses them. Edges: −∞ is NaN, for ∞·0 is; the limit is 0 with slope 0. NaN stays NaN. After D. Hendrycks and
-K. Gimpel, Gaussian error linear units, 2016 (arXiv:1606.08415).
+Domain: every finite x. The form with erf, which PyTorch's kernels and TensorFlow run, loses its digits below
+−5; JAX and NumPy run erfc, which has all but two decimals of them. Edges: −∞ is NaN, for ∞·0 is; the limit
+is 0 with slope 0. NaN stays NaN. After D. Hendrycks and K. Gimpel, Gaussian error linear units, 2016
+(arXiv:1606.08415).
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from pullback.ops.reduced import narrow, wide
 from pullback.options import require_word
 from pullback.typed import T
 
-_ROOT, _HALF, _CUBE = 1 / math.sqrt(2 * math.pi), 1 / math.sqrt(2), 0.044715
+_ROOT, _HALF, _CUBE = 1 / math.sqrt(2 * math.pi), math.sqrt(0.5), 0.044715
 _WORDS = ("none", "tanh")
 _TWICE = 2 * math.sqrt(2 / math.pi)  # of 2u
 
@@ -44,7 +45,7 @@ def gelu_of(x: Any, approximate: str) -> Any:
     work = wide("gelu", x)
     if approximate == "tanh":
         return narrow(work * _sigmoid(work, work * work), x)
-    return narrow((work * 0.5) * (1 + host.arrays.erf(work * _HALF)), x)
+    return narrow(work * host.arrays.normal_cdf(work), x)
 
 
 def gelu_pulled(dy: Any, x: Any, approximate: str) -> Any:
@@ -55,12 +56,13 @@ def gelu_pulled(dy: Any, x: Any, approximate: str) -> Any:
     if found is not None:
         return found
     work, dy = wide("gelu", x), wide("gelu", dy)
-    squared = work * work
     if approximate == "tanh":
+        squared = work * work
         t = _sigmoid(work, squared)
         return dy * (t * (1 + work * (1 - t) * (_TWICE + (3 * _CUBE * _TWICE) * squared)))
-    density = namespace(x).exp(squared * -0.5) * _ROOT
-    return dy * (0.5 * (1 + host.arrays.erf(work * _HALF)) + work * density)
+    z = work * -_HALF
+    density = namespace(x).exp(-(z * z)) * _ROOT  # as erfc has it inside: XLA computes one of them
+    return dy * (host.arrays.normal_cdf(work) + work * density)
 
 
 def _sigmoid(x: Any, squared: Any) -> Any:

@@ -23,14 +23,16 @@ from pullback.typed import T
 
 def _apart(xp: Any, d: Any, rest: Any) -> Any:
     """Give e^−|d + rest|; |d| itself has no slope at 0."""
-    return xp.exp(xp.where(d < 0, d, -d)) * (1 + xp.where(d < 0, rest, -rest))
+    sign = xp.where(d < 0, xp.ones_like(d), -1.0)
+    return xp.exp(sign * d) * (1 + sign * rest)
 
 
 def _slopes(a: Any, b: Any) -> tuple[Any, Any]:
     xp, v, w = wide(a, b)
     d, rest = difference(xp, v, w)
     e = _apart(xp, d, rest)
-    high, low = 1 / (1 + e), e / (1 + e)
+    high = 1 / (1 + e)
+    low = e * high
     return xp.where(d < 0, low, high), xp.where(d < 0, high, low)
 
 

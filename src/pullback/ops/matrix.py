@@ -7,13 +7,14 @@ gradient is right for every direction, and symmetric.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from pullback import hosts
-from pullback.errors import UnsupportedInputError
+from pullback.errors import SolutionError, UnsupportedInputError
 from pullback.hosts.specs import show_shape
 from pullback.namespace import namespace
-from pullback.ops.reduced import wide
+from pullback.ops.reduced import largest, wide
 
 
 def matrix(verb: str, a: Any, *, square: bool = True) -> Any:
@@ -29,6 +30,25 @@ def matrix(verb: str, a: Any, *, square: bool = True) -> Any:
             fix="a[..., None] makes columns of vectors",
         )
     return wide(verb, a)
+
+
+def confirmed(verb: str, found: Any, given: Sequence[Any], expected: str) -> Any:
+    """Give what was found of matrices; an error in eager mode if it is not finite, and what was given is.
+
+    Other hosts than a silent one raise by themselves. The values of a program are not known yet.
+    """
+    host, xp = hosts.of(found), namespace(found)
+    if not host.silent or not all(map(host.readable, (found, *given))):
+        return found
+    if not xp.all(xp.isfinite(found)) and all(xp.all(xp.isfinite(x)) for x in given):
+        raise SolutionError.about(
+            verb,
+            found="a matrix for which the result is not finite",
+            expected=expected,
+            why="there is no result, or none that the dtype can hold",
+            fix="add a multiple of the identity, or give another matrix",
+        )
+    return found
 
 
 def transposed(a: Any) -> Any:
@@ -47,6 +67,18 @@ def product(*factors: Any) -> Any:
     for factor in factors[1:]:
         found = namespace(found).matmul(found, factor)
     return found
+
+
+def width(values: Any, broadening: float | None) -> Any:
+    """Give the width by which 1/gap is broadened: relative to the largest value, and as one more axis.
+
+    A gap g is off by (width/g)². A gap that is roundoff is amplified by g/width². At the root of roundoff
+    both are roundoff.
+    """
+    xp = namespace(values)
+    if broadening is None:
+        broadening = float(xp.finfo(values.dtype).eps) ** 0.5
+    return broadening * largest(xp.abs(values), (-1,))[..., None]
 
 
 def broadened(gaps: Any, width: Any) -> Any:

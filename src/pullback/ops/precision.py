@@ -56,9 +56,8 @@ def difference(xp: Any, a: Any, b: Any) -> tuple[Any, Any]:
     Two equal infinities are at a distance of zero. The derivative of the rest is zero: all of it is in the
     first.
     """
-    same = (a == b) & xp.isinf(a + b)
-    a, b = xp.where(same, 0.0, a), xp.where(same, 0.0, b)
     d = a - b
     back = d - a
     rest = (a - (d - back)) - (b + back)
-    return d, xp.where(xp.isfinite(d), rest, 0.0)
+    plain = xp.isfinite(d)
+    return xp.where(plain | (a != b), d, 0.0), xp.where(plain, rest, 0.0)

@@ -4,9 +4,9 @@
     ẋ = a⁻¹·(ḃ − ȧ·x)
 
 Domain: square matrices that are not singular, and vectors or matrices b. Edges: a singular a is an error of
-NumPy, PyTorch and eager TensorFlow; JAX, which has no errors of values, gives infinities or NaN. A 0×0 system
-has nothing. Autodiff of inv(a)·b inverts in both directions, and loses digits by it; the frameworks' own are
-right, and refuse float16 and bfloat16.
+NumPy, PyTorch and eager TensorFlow, and of ours in eager JAX, which has none; a program of JAX gives
+infinities or NaN. A 0×0 system has nothing. Autodiff of inv(a)·b inverts in both directions, and loses digits
+by it; the frameworks' own are right, and refuse float16 and bfloat16.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pullback.elementwise import unbroadcast
 from pullback.example import example
 from pullback.hosts.operation import Function
 from pullback.namespace import namespace
-from pullback.ops.matrix import matrix, product, transposed
+from pullback.ops.matrix import confirmed, matrix, product, transposed
 from pullback.ops.reduced import narrow, wide
 from pullback.typed import T
 
@@ -64,7 +64,8 @@ def _solved(a: Any, b: Any) -> Any:
         return _solved(a, b[:, None])[..., 0]
     xp = namespace(a, b)
     b = b + xp.zeros_like(a[..., :, :1])
-    return xp.linalg.solve(a + xp.zeros_like(b[..., :, :1]), b)
+    x = xp.linalg.solve(a + xp.zeros_like(b[..., :, :1]), b)
+    return confirmed("solve", x, [a, b], "matrices that are not singular")
 
 
 def _pulled(dx: Any, x: Any, a: Any, b: Any) -> tuple[Any, Any]:

@@ -26,8 +26,8 @@ from pullback.define import custom_gradient
 from pullback.example import example
 from pullback.hosts.operation import Function
 from pullback.namespace import namespace
-from pullback.ops.matrix import broadened, matrix, product, signs, transposed
-from pullback.ops.reduced import largest, narrow, wide
+from pullback.ops.matrix import broadened, matrix, product, signs, transposed, width
+from pullback.ops.reduced import narrow, wide
 from pullback.options import require_number
 from pullback.typed import T
 
@@ -37,12 +37,13 @@ _A = np.array([[4.0, 1.0, 0.5], [0.3, -3.0, -0.2], [0.5, -0.7, 2.0], [0.1, 0.9, 
 @custom_gradient(differs="1/gap of singular values is broadened by a Lorentzian, 0 where they repeat")
 @example(_A)
 @example(_A.T)
-def svd(a: T, *, broadening: float = 1e-6) -> tuple[tuple[T, T, T], Function]:
+def svd(a: T, *, broadening: float | None = None) -> tuple[tuple[T, T, T], Function]:
     """Give the thin singular value decomposition U, s, Vᵀ, differentiable where singular values repeat.
 
     Args:
         a: Any real matrices.
-        broadening: The gap, relative to the largest singular value, below which two count as one.
+        broadening: The gap, relative to the largest singular value, below which two count as one; by default
+            the root of roundoff.
 
     Example:
         >>> import numpy as np, pullback as pb
@@ -62,16 +63,16 @@ def svd(a: T, *, broadening: float = 1e-6) -> tuple[tuple[T, T, T], Function]:
     return (narrow(u, a), narrow(s, a), narrow(vt, a)), grad
 
 
-def _decomposed(a: Any, broadening: float) -> tuple[Any, Any, Any, Any, Any]:
+def _decomposed(a: Any, broadening: float | None) -> tuple[Any, Any, Any, Any, Any]:
     """Give U, s as a row, V, F and L(s), by the rule itself: so every order is broadened."""
     u, s, vt = svd(matrix("svd", a, square=False), broadening=broadening)
     row, column = s[..., None, :], s[..., :, None]
-    width = broadening * largest(row, (-1,))
-    f = broadened(row - column, width) * broadened(row + column, width)
-    return u, row, transposed(vt), f, broadened(row, width)
+    beta = width(s, broadening)
+    f = broadened(row - column, beta) * broadened(row + column, beta)
+    return u, row, transposed(vt), f, broadened(row, beta)
 
 
-def _pulled(du: Any, ds: Any, dvt: Any, a: Any, broadening: float) -> Any:
+def _pulled(du: Any, ds: Any, dvt: Any, a: Any, broadening: float | None) -> Any:
     u, s, v, f, inverse = _decomposed(a, broadening)
     du, ds, dv = wide("svd", du), wide("svd", ds)[..., None, :], transposed(wide("svd", dvt))
     ut, vt = transposed(u), transposed(v)
@@ -84,7 +85,7 @@ def _pulled(du: Any, ds: Any, dvt: Any, a: Any, broadening: float) -> Any:
 
 
 @svd.pushforward
-def _pushed(da: Any, a: Any, *, broadening: float = 1e-6) -> Any:
+def _pushed(da: Any, a: Any, *, broadening: float | None = None) -> Any:
     u, s, v, f, inverse = _decomposed(a, broadening)
     da = wide("svd", da)
     p = product(transposed(u), da, v)

@@ -175,6 +175,26 @@ def test_a_direction_that_the_residual_does_not_see_is_found():
     np.testing.assert_allclose(turn @ x, np.eye(20)[0], atol=1e-12)
 
 
+def test_a_basis_that_is_begun_anew_goes_on_from_what_is_left():
+    """Complex, of two tensors, each example of a batch with its own number of directions."""
+    rng = np.random.default_rng(3)
+    matrices = np.stack([np.eye(40) * 2.0, np.eye(40) * 2.0 + rng.normal(size=(40, 40)) * 0.1])
+    b = rng.normal(size=(2, 40)) + 1j * rng.normal(size=(2, 40))
+
+    def solved(matrix, b):
+        def multiply(x, matrix):
+            whole = torch.cat([x["one"], x["two"]])
+            return dict(zip(x, torch.split(matrix @ whole, [25, 15])))
+
+        found = pb.implicit.linear_solve(multiply, {"one": b[:25], "two": b[25:]}, matrix, method="gmres")
+        return torch.cat([found["one"], found["two"]])
+
+    given = torch.as_tensor(matrices, dtype=torch.complex128), torch.as_tensor(b)
+    known = np.linalg.solve(matrices, b[..., None])[..., 0]
+    np.testing.assert_allclose(torch.func.vmap(solved)(*given), known, atol=1e-13)
+    np.testing.assert_allclose(solved(*(x[1] for x in given)), known[1], atol=1e-13)
+
+
 def test_units_do_not_make_a_system_singular():
     matrix = np.array([[1e-12, 1e-13], [3.0, 1e9]])
     x = pb.implicit.linear_solve(lambda x: matrix @ x, np.ones(2))

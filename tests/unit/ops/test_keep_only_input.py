@@ -1,5 +1,6 @@
 """Activations and norms keep nothing but their inputs, and are what PyTorch's own are, to second order."""
 
+import mpmath as mp
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -52,6 +53,17 @@ def test_nothing_is_kept_beyond_the_inputs(name):
     rule, _, arrays = TABLE[name]
     assert of_tensorflow(rule, *[tf.constant(a) for a in arrays]) == 0
     assert of_torch(rule, *[torch.tensor(a, requires_grad=True) for a in arrays]) == 0
+
+
+def test_gelu_has_its_digits_on_jax_where_the_error_function_is_one():
+    for dtype in (np.float32, np.float64):
+        x = np.linspace(-12, -5, 15).astype(dtype)
+        (y,), (slope,) = ASK["jax"](ops.gelu, [x])
+        for found, true in (
+            (y, [v * mp.ncdf(v) for v in map(float, x)]),
+            (slope, [mp.ncdf(v) + v * mp.npdf(v) for v in map(float, x)]),
+        ):
+            np.testing.assert_allclose(found, np.array(true, float), rtol=100 * np.finfo(dtype).eps)
 
 
 @pytest.mark.parametrize("rule", REDUCTIONS, ids=lambda rule: rule.__name__)

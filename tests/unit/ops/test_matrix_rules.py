@@ -1,81 +1,19 @@
-"""Rules of matrices: right to roundoff times their condition, and where values repeat."""
+"""Rules of matrices where values repeat, or are no numbers."""
 
-import mpmath as mp
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 import torch
-from asked import ASK, DTYPES
+from asked import ASK
 
 import pullback as pb
 
 ops = pb.ops
 RNG = np.random.default_rng(3)
 G = RNG.normal(size=(4, 4))
-POSITIVE, ANY = G @ G.T + np.eye(4), G + 2 * np.eye(4)
+POSITIVE = G @ G.T + np.eye(4)
 DY = RNG.normal(size=(4, 4))
-
-
-def exact(a):
-    return mp.matrix(np.asarray(a, float).tolist())
-
-
-def floats(m):
-    return np.array(m.tolist(), dtype=float)
-
-
-def half_diagonal(x):
-    return np.tril(x, -1) + np.diag(np.diag(x)) / 2
-
-
-def cholesky(a, dy):
-    lower = floats(mp.cholesky(exact((a + a.T) / 2)))
-    inverse = floats(exact(lower) ** -1)
-    middle = inverse.T @ half_diagonal(lower.T @ dy) @ inverse
-    sizes = abs(inverse).T @ half_diagonal(abs(lower).T @ abs(dy)) @ abs(inverse)
-    condition = abs(lower) @ abs(inverse)
-    return [(middle + middle.T) / 2], [condition @ (sizes + sizes.T) @ condition.T / 2]
-
-
-def logdet(a, dy):
-    inverse = floats(exact(a) ** -1)
-    return [inverse.T * dy], [(abs(inverse) @ abs(a) @ abs(inverse)).T * abs(dy)]
-
-
-def solve(a, b, dx):
-    inverse = floats(exact(a) ** -1)
-    x, db = inverse @ b, inverse.T @ dx
-    near_x, near = abs(inverse) @ abs(a) @ abs(x), abs(inverse).T @ abs(a).T @ abs(db)
-    return [-db @ x.T, db], [near @ abs(x).T + abs(db) @ near_x.T, near]
-
-
-def matrix_sqrt(a, dy):
-    w, v = mp.eigsy(exact((a + a.T) / 2))
-    w, v = np.array([float(x) for x in w]), floats(v)
-    sums = np.sqrt(w)[:, None] + np.sqrt(w)
-    turned = v.T @ ((dy + dy.T) / 2) @ v / sums
-    return [v @ turned @ v.T], [abs(v) @ (abs(v).T @ abs(dy + dy.T) @ abs(v) / sums) @ abs(v).T]
-
-
-TABLE = {
-    "cholesky": (ops.cholesky, cholesky, [POSITIVE], DY),
-    "logdet": (ops.logdet, logdet, [ANY], np.array(0.7)),
-    "solve": (ops.solve, solve, [ANY, G], DY),
-    "matrix_sqrt": (ops.matrix_sqrt, matrix_sqrt, [POSITIVE], DY),
-}
-
-
-@pytest.mark.parametrize("host", ASK)
-@pytest.mark.parametrize("name", TABLE)
-def test_the_gradient_is_right_to_four_roundoffs_of_its_terms(name, host):
-    rule, truth, arrays, dy = TABLE[name]
-    for dtype, (kind, roundoff) in DTYPES.items():
-        given = [np.asarray(a).astype(kind) for a in arrays]
-        cotangent = dy.astype(kind)
-        expected, terms = truth(*[np.asarray(a, float) for a in (*given, cotangent)])
-        _, found = ASK[host](rule, given, [cotangent])
-        for mine, true, sizes in zip(found, expected, terms):
-            worst = (abs(np.asarray(mine, float) - true) / (4 * roundoff * sizes)).max()
-            assert worst <= 1, (dtype, worst)
 
 
 def projector(a):
@@ -138,11 +76,18 @@ def test_decompositions_are_those_of_their_matrix_with_falling_or_rising_values(
         assert (np.diff(s) < 0).all()
 
 
-@pytest.mark.parametrize("host", ["tensorflow", "torch"])
+@pytest.mark.parametrize("host", ASK)
 @pytest.mark.parametrize("rule", [ops.cholesky, ops.logdet, lambda a: ops.solve(a, np.ones(2))], ids=range(3))
-def test_a_singular_matrix_is_an_error_of_the_framework(rule, host):
+def test_a_singular_matrix_is_an_error_in_eager_mode(rule, host):
     with pytest.raises(Exception, match=r"(?i)singular|invertible|decomposition|positive"):
         ASK[host](rule, [np.zeros([2, 2])])
+
+
+def test_what_was_not_finite_before_is_no_error_of_a_matrix():
+    a = jnp.array([[jnp.nan, 0.0], [0.0, 1.0]])
+    assert np.isnan(ops.cholesky(a)).any()
+    assert not np.isfinite(ops.solve(jnp.eye(2), jnp.array([jnp.inf, 1.0]))).all()
+    assert np.isneginf(jax.jit(ops.logdet)(jnp.zeros([2, 2])))
 
 
 def test_a_matrix_without_a_real_root_is_not_a_number_and_a_rounding_of_zero_is_one():

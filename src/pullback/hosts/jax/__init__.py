@@ -40,6 +40,7 @@ class JaxHost(Host):
     """Execute operations in JAX."""
 
     name = "JAX"
+    silent = True
     arrays: Any = arrays
 
     def owns(self, kind: type) -> bool:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -13,11 +14,11 @@ import numpy as np
 from pullback.dtypes import WIDE
 from pullback.hosts import refusals
 
+_HALF = math.sqrt(0.5)
 abs = jnp.abs
 argmax = jnp.argmax
 arctan = jnp.arctan
 clip = jnp.clip
-erf = jax.scipy.special.erf
 floor = jnp.floor
 identity = jnp.array
 isfinite = jnp.isfinite
@@ -32,6 +33,11 @@ stop = jax.lax.stop_gradient
 tanh = jnp.tanh
 where = jnp.where
 zeros_like = jnp.zeros_like
+
+
+def normal_cdf(x: Any) -> Any:
+    """Give Φ(x), the distribution function of the normal distribution, with its digits where it is small."""
+    return 0.5 * jax.lax.erfc(x * -_HALF)
 
 
 def cast(value: Any, like: Any) -> Any:
@@ -57,6 +63,11 @@ def one_hot(index: Any, like: Any, axis: int) -> Any:
     return jax.nn.one_hot(index, like.shape[axis], axis=axis, dtype=like.dtype)
 
 
+def put(rows: Any, place: Any, x: Any) -> Any:
+    """Put an array into the place of a row; in a loop of a program, XLA writes it in place."""
+    return rows.at[place.astype(int)].set(x)
+
+
 def shaped(x: Any, like: Any) -> Any:
     """Give an array the shape of another with as many elements."""
     return x.reshape(like.shape)
@@ -65,6 +76,19 @@ def shaped(x: Any, like: Any) -> Any:
 def trail(x: Any, like: Any) -> Any:
     """Add axes of length one behind the last, up to the rank of another array."""
     return x.reshape(x.shape + (1,) * max(jnp.ndim(like) - jnp.ndim(x), 0))
+
+
+def held(inputs: Sequence[Any], after: Sequence[Any]) -> list[Any]:
+    """Give arrays again, once others are computed: no compiler takes what comes of them for the same.
+
+    They pass through a choice that is always the same and that no compiler knows. A barrier of XLA would do,
+    but on a processor nothing is left of it when equal parts are merged.
+    """
+    never = jnp.zeros((), bool)
+    for array in after:
+        if jnp.issubdtype(array.dtype, jnp.floating):
+            never = never | (jnp.sum(array.reshape(-1)[:1]) > jnp.inf)  # nothing is larger
+    return [jnp.where(never, jnp.zeros_like(x), x) for x in inputs]
 
 
 def report(bad: Any, text: str, counter: Any, result: Any) -> Any:

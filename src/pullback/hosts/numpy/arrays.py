@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from pullback.dtypes import WIDE
 
+_HALF = math.sqrt(0.5)
 abs = np.abs
 argmax = np.argmax
 arctan = np.arctan
@@ -25,9 +27,9 @@ where = np.where
 zeros_like = np.zeros_like
 
 
-def erf(x: Any) -> Any:
-    """Give the error function."""
-    return np.vectorize(math.erf, otypes=[float])(x).astype(x.dtype)
+def normal_cdf(x: Any) -> Any:
+    """Give Φ(x), the distribution function of the normal distribution, with its digits where it is small."""
+    return 0.5 * np.vectorize(math.erfc, otypes=[float])(x * -_HALF).astype(x.dtype)
 
 
 def sigmoid(x: Any) -> Any:
@@ -78,6 +80,12 @@ def one_hot(index: Any, like: Any, axis: int) -> Any:
     return (places == np.expand_dims(index, axis)).astype(like.dtype)
 
 
+def put(rows: Any, place: Any, x: Any) -> Any:
+    """Put an array into the place of a row; the rows as they were are used up."""
+    rows[int(place)] = x
+    return rows
+
+
 def shaped(x: Any, like: Any) -> Any:
     """Give an array the shape of another with as many elements."""
     return x.reshape(like.shape)
@@ -86,6 +94,11 @@ def shaped(x: Any, like: Any) -> Any:
 def trail(x: Any, like: Any) -> Any:
     """Add axes of length one behind the last, up to the rank of another array."""
     return x.reshape(x.shape + (1,) * max(np.ndim(like) - np.ndim(x), 0))
+
+
+def held(inputs: Sequence[Any], after: Sequence[Any]) -> list[Any]:
+    """Give the arrays as they are: there is no compiler."""
+    return list(inputs)
 
 
 def report(bad: Any, text: str, counter: Any, result: Any) -> Any:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 
 from pullback.dtypes import COMPUTING, TABLE, WIDE
 from pullback.hosts import refusals
-from pullback.hosts.torch.private import is_batched
+from pullback.hosts.torch.private import is_batched, is_plain
 
+_HALF = math.sqrt(0.5)
 DTYPES = {name: getattr(torch, name) for name in TABLE if hasattr(torch, name)}
 FLOATING = frozenset(DTYPES[name] for name in COMPUTING)  # what every call asks for
 _WIDE = {dtype: DTYPES[WIDE[name]] for name, dtype in DTYPES.items() if name in WIDE}
@@ -19,7 +22,6 @@ abs = torch.abs
 argmax = torch.argmax
 arctan = torch.arctan
 clip = torch.clamp
-erf = torch.erf
 floor = torch.floor
 identity = torch.clone
 isfinite = torch.isfinite
@@ -32,6 +34,11 @@ sqrt = torch.sqrt
 tanh = torch.tanh
 where = torch.where
 zeros_like = torch.zeros_like
+
+
+def normal_cdf(x: Any) -> Any:
+    """Give Φ(x), the distribution function of the normal distribution, with its digits where it is small."""
+    return 0.5 * torch.erfc(x * -_HALF)
 
 
 def maximum(x: Any, y: Any) -> Any:
@@ -75,6 +82,15 @@ def one_hot(index: Any, like: Any, axis: int) -> Any:
     return (places == index.unsqueeze(axis)).to(like.dtype)  # an index that is none has no one
 
 
+def put(rows: Any, place: Any, x: Any) -> Any:
+    """Put a tensor into the place of a row, in place where no transform sees it."""
+    if is_plain([rows, place, x]):
+        rows[int(place)] = x
+        return rows
+    places = torch.arange(rows.shape[0], device=rows.device).unsqueeze(1)
+    return torch.where(places == place, x, rows)
+
+
 def shaped(x: Any, like: Any) -> Any:
     """Give a tensor the shape of another with as many elements."""
     return x.reshape(like.shape)
@@ -83,6 +99,11 @@ def shaped(x: Any, like: Any) -> Any:
 def trail(x: Any, like: Any) -> Any:
     """Add axes of length one behind the last, up to the rank of another tensor."""
     return x.reshape(tuple(x.shape) + (1,) * max(like.ndim - x.ndim, 0))
+
+
+def held(inputs: Sequence[Any], after: Sequence[Any]) -> list[Any]:
+    """Give the tensors as they are: PyTorch runs what it is told, and `torch.compile` chooses itself."""
+    return list(inputs)
 
 
 def report(bad: Any, text: str, counter: Any, result: Any) -> Any:

@@ -21,7 +21,6 @@ from pullback.hosts.specs import Spec
 from pullback.hosts.torch import private
 from pullback.hosts.torch.arrays import DTYPES
 
-_PLAIN = (torch.Tensor, torch.nn.Parameter)
 _UNKNOWN = -1  # the length of an axis, until it has run
 _PACKED = {name: dtype for name, dtype in DTYPES.items() if name in CARRIER}
 _BITS = {dtype: DTYPES[CARRIER[name]] for name, dtype in _PACKED.items()}
@@ -32,23 +31,12 @@ _DTYPES = [DTYPES[name] for name in _NAMES]
 def callback(foreign: Foreign, tensors: Sequence[Any], outputs: Sequence[Spec]) -> list[Any]:
     """Run a foreign function on tensors."""
     tensors = list(tensors)
-    if not torch.compiler.is_compiling() and is_plain(tensors):
+    if not torch.compiler.is_compiling() and private.is_plain(tensors):
         return _run(foreign, tensors, outputs, ())
     lengths = [_UNKNOWN if n is None else n for spec in outputs for n in spec.shape or ()]
     ranks = [len(spec.shape or ()) for spec in outputs]
     dtypes = [_code(spec.dtype) for spec in outputs]
     return list(torch.ops.pullback.foreign(tensors, _token(foreign), [], lengths, ranks, dtypes))
-
-
-def is_plain(tensors: Sequence[Any]) -> bool:
-    """Tell whether nobody looks at what is done with these tensors."""
-    if private.transforming() or private.dispatch_modes() or private.level() >= 0:
-        return False
-    recorded = torch.is_grad_enabled()
-    for tensor in tensors:
-        if type(tensor) not in _PLAIN or (recorded and tensor.requires_grad) or tensor.is_meta:
-            return False
-    return True
 
 
 def _token(foreign: Foreign) -> int:

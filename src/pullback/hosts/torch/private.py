@@ -10,7 +10,7 @@ import functools
 import inspect
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -50,6 +50,9 @@ SingleLevelFunction = _SingleLevelFunction
 below_autograd, AFTER_AUTOGRAD = torch._C._AutoDispatchBelowAutograd, torch._C._after_autograd_keyset
 
 
+_PLAIN = (torch.Tensor, torch.nn.Parameter)
+
+
 class _Handed(threading.local):
     count = 0  # of the calls that were handed down through transforms
 
@@ -61,6 +64,17 @@ _own = threading.local()  # how many of those who see operations are ours
 def traced() -> bool:
     """Tell whether a compiler, or somebody else, sees operations."""
     return bool(dispatch_modes() > getattr(_own, "depth", 0))
+
+
+def is_plain(tensors: Sequence[Any]) -> bool:
+    """Tell whether nobody looks at what is done with these tensors."""
+    if transforming() or dispatch_modes() or level() >= 0:
+        return False
+    recorded = torch.is_grad_enabled()
+    for tensor in tensors:
+        if type(tensor) not in _PLAIN or (recorded and tensor.requires_grad) or tensor.is_meta:
+            return False
+    return True
 
 
 @contextlib.contextmanager
