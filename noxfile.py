@@ -47,22 +47,22 @@ def wheel(session: nox.Session) -> None:
     session.run("python", "tests/wheel/driver.py", *session.posargs)
 
 
-# Each host alone, with one version of everything: Python, the framework, what else is pinned.
+# Each host alone, with one version of everything: Python, the framework, what else is pinned. Two to three
+# minutes of CPU time each. The newest versions are those of the newest Python: JAX leaves older ones behind.
 VERSIONS = {
     "tensorflow-2.16": ("3.11", "tensorflow", ["tensorflow-cpu==2.16.2", "numpy==1.26.4"]),
-    "tensorflow-newest": ("3.11", "tensorflow", ["tensorflow-cpu"]),
+    "tensorflow-newest": ("3.13", "tensorflow", ["tensorflow-cpu"]),
     "tensorflow-python-3.10": ("3.10", "tensorflow", ["tensorflow-cpu"]),
     "tensorflow-python-3.12": ("3.12", "tensorflow", ["tensorflow-cpu"]),
-    "tensorflow-python-3.13": ("3.13", "tensorflow", ["tensorflow-cpu"]),
     "jax-0.9": ("3.11", "jax", ["jax[cpu]==0.9.0"]),
-    "jax-newest": ("3.11", "jax", ["jax[cpu]"]),
+    "jax-newest": ("3.13", "jax", ["jax[cpu]"]),
+    "jax-python-3.11": ("3.11", "jax", ["jax[cpu]"]),
     "jax-python-3.12": ("3.12", "jax", ["jax[cpu]"]),
-    "jax-python-3.13": ("3.13", "jax", ["jax[cpu]"]),
-    "torch-2.6": ("3.11", "torch", ["torch==2.6.0", "numpy==1.26.4"]),
-    "torch-newest": ("3.11", "torch", ["torch"]),
+    "torch-2.6": ("3.13", "torch", ["torch==2.6.0"]),
+    "torch-newest": ("3.13", "torch", ["torch"]),
+    "torch-numpy-1.26": ("3.11", "torch", ["torch", "numpy==1.26.4"]),
     "torch-python-3.10": ("3.10", "torch", ["torch"]),
     "torch-python-3.12": ("3.12", "torch", ["torch"]),
-    "torch-python-3.13": ("3.13", "torch", ["torch"]),
 }
 # What the tests of a host use beside it (jax.export needs flatbuffers), and those that need a second host.
 BESIDE = {
@@ -75,6 +75,19 @@ TOGETHER = {
     "jax": ["tests/unit/jax/test_arguments.py::test_two_frameworks_in_one_call_are_refused"],
     "torch": ["tests/unit/torch/test_operator.py::test_a_body_of_another_framework_is_refused"],
 }
+# What a job leaves out: PyTorch's compiler knows no `id` of functions in 2.6. Rules run uncompiled there, and
+# PyTorch refuses a single graph of them, as a strict export asks for.
+BEFORE = {
+    "torch-2.6": [
+        "tests/unit/torch/test_compile.py",
+        "tests/unit/torch/test_compile_errors.py",
+        "tests/unit/torch/test_compile_state.py",
+        "tests/unit/torch/test_export.py::test_the_values_are_right_and_the_gradient_is_not_dropped_without_a_word[True]",
+        "tests/unit/torch/test_export.py::test_modules_and_structures_are_exported_or_refused_by_name",
+        "tests/unit/torch/test_export.py::test_an_operator_of_torch_library_keeps_its_own_checks_under_a_rule",
+        "tests/unit/torch/test_operator.py::test_compiles_to_one_graph[inductor]",
+    ]
+}
 
 
 @nox.session
@@ -83,7 +96,7 @@ def versions(session: nox.Session, job: str) -> None:
     """Run the tests of one host, alone, with one version of everything."""
     _, host, packages = VERSIONS[job]
     session.install("-e", ".", "pytest>=8", "pytest-xdist>=3.6", *packages, *BESIDE[host])
-    apart = [f"--deselect={test}" for test in TOGETHER[host]]
+    apart = [f"--deselect={test}" for test in TOGETHER[host] + BEFORE.get(job, [])]
     tests = session.posargs or [f"tests/unit/{host}", "tests/unit/core"]
     session.run("pullback", "doctor")
     session.run("python", "-m", "pytest", *apart, *tests)

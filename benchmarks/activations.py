@@ -9,9 +9,9 @@ five percent. More than that is no quiet machine.
 
 from __future__ import annotations
 
-import gc
 import os
 import sys
+from pathlib import Path
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
@@ -23,6 +23,9 @@ import tensorflow as tf
 import torch
 from side_by_side import floors, judge
 from torch.nn import functional
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "shared"))
+import kept_bytes
 
 import pullback as pb
 
@@ -122,41 +125,6 @@ def arrays(letters):
     return [rng.normal(size=shapes[letter]).astype(np.float32) for letter in letters]
 
 
-# ── bytes kept ───────────────────────────────────────────────────────────────────────────────────────────
-
-
-def kept_by_tensorflow(f, tensors):
-    def alive():
-        gc.collect()
-        kind = tf.__internal__.EagerTensor
-        return {tensor._id: tensor for tensor in gc.get_objects() if issubclass(type(tensor), kind)}
-
-    f(*tensors)
-    before = set(alive())
-    with tf.GradientTape() as tape:
-        tape.watch(tensors)
-        output = f(*tensors)  # dropped while the tape records, it would take its trace along
-    del output
-    kept = [tensor for i, tensor in alive().items() if i not in before]
-    del tape
-    return sum(tensor.shape.num_elements() * tensor.dtype.size for tensor in kept)
-
-
-def kept_by_torch(f, tensors):
-    saved = {}
-
-    def pack(tensor):
-        storage = tensor.untyped_storage()
-        saved[storage.data_ptr()] = storage.nbytes()
-        return tensor
-
-    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
-        output = f(*tensors)
-    del output
-    inputs = {tensor.untyped_storage().data_ptr() for tensor in tensors}
-    return sum(size for pointer, size in saved.items() if pointer not in inputs)
-
-
 # ── one step, forward and back ───────────────────────────────────────────────────────────────────────────
 
 
@@ -196,10 +164,10 @@ def main():
         leaves = [torch.tensor(a, requires_grad=True) for a in given]
         ready = [jnp.asarray(a) for a in given]
         for host, kept, native, inputs in (
-            ("TensorFlow", kept_by_tensorflow, of_tf, tensors),
-            ("PyTorch", kept_by_torch, of_torch, leaves),
+            ("TensorFlow", kept_bytes.of_tensorflow, of_tf, tensors),
+            ("PyTorch", kept_bytes.of_torch, of_torch, leaves),
         ):
-            mine, theirs = kept(ours, inputs), kept(native, inputs)
+            mine, theirs = kept(ours, *inputs), kept(native, *inputs)
             print(f"{host} {name}: kept {mine / 2**20:.2f} MiB, its own {theirs / 2**20:.2f} MiB", flush=True)
             results.append((f"{host} {name}: bytes kept beyond the inputs", float(mine), 0.0))
         ways = {

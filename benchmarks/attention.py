@@ -1,8 +1,7 @@
 """Attention, value and gradients, against the plain one of each framework and mode, and its own functions.
 
-Time: interleaved rounds in one process a framework, the floor of each arm. Memory: of JAX what its compiler
-says it needs beside arguments and results; elsewhere the growth of the peak of resident memory by one step,
-each arm in a fresh process that has run the same step at a small size before. Error: of dk against float64.
+Time: interleaved rounds in one process a framework, the floor of each arm. Memory: as
+`peak_memory.py` measures it. Error: of dk against float64.
 
     python benchmarks/attention.py [tensorflow|jax|torch] [rounds]
 """
@@ -10,10 +9,11 @@ each arm in a fresh process that has run the same step at a small size before. E
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 
 import numpy as np
+from peak_memory import main as measure
+from peak_memory import peak, temporary
 from side_by_side import floors, judge
 
 SIZES = (4, 4096, 64)  # heads, length, depth
@@ -114,31 +114,13 @@ def jax_step(mode, way, sizes):
 STEPS = {"tensorflow": tensorflow_step, "jax": jax_step, "torch": torch_step}
 
 
-def peak(framework: str, mode: str, way: str) -> int:
-    """Run in a process of its own: how far one step raises the peak of resident memory."""
-    STEPS[framework](mode, way, SMALL)()  # set up what any step needs
-    step = STEPS[framework](mode, way, SIZES)
-    with open("/proc/self/clear_refs", "w") as marks:
-        marks.write("5")
-    before = _status("VmRSS")
-    kept = step()
-    grown = _status("VmHWM") - before
-    del kept
-    return grown
-
-
-def _status(name: str) -> int:
-    with open("/proc/self/status") as status:
-        return next(int(line.split()[1]) * 1024 for line in status if line.startswith(name))
+def make(framework: str, mode: str, way: str, sizes):
+    return STEPS[framework](mode, way, sizes)
 
 
 def memory(framework: str, mode: str, way: str) -> float:
     """Give the MiB that one step needs."""
-    if framework == "jax":
-        return jax_program(way, SIZES)[0].memory_analysis().temp_size_in_bytes / 2**20
-    command = [sys.executable, __file__, "peak", framework, mode, way]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    return int(done.stdout.split()[-1]) / 2**20
+    return temporary(jax_program(way, SIZES)[0]) if framework == "jax" else peak(framework, mode, way)
 
 
 def exact_dk() -> np.ndarray:
@@ -179,9 +161,7 @@ def compare(framework: str, rounds: int) -> list[tuple[str, float, float]]:
 
 
 def main() -> None:
-    if sys.argv[1:2] == ["peak"]:
-        print(peak(*sys.argv[2:5]))
-        return
+    measure(make, SMALL, SIZES)
     chosen = [name for name in STEPS if name in sys.argv[1:]] or list(STEPS)
     rounds = next((int(word) for word in sys.argv[1:] if word.isdigit()), 5)
     judge([result for framework in chosen for result in compare(framework, rounds)])

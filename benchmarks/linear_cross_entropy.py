@@ -1,8 +1,7 @@
 """Linear + cross-entropy, value and gradients, against the plain loss of each framework in each mode.
 
-Time: interleaved rounds in one process a framework, the floor of each arm. Memory: of JAX what its compiler
-says it needs beside arguments and results; elsewhere the growth of the peak of resident memory by one step,
-each arm in a fresh process that has run the same step at a small size before. Error: of dw against float64.
+Time: interleaved rounds in one process a framework, the floor of each arm. Memory: as
+`peak_memory.py` measures it. Error: of dw against float64.
 
     python benchmarks/linear_cross_entropy.py [tensorflow|jax|torch] [rounds]
 """
@@ -10,10 +9,11 @@ each arm in a fresh process that has run the same step at a small size before. E
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 
 import numpy as np
+from peak_memory import main as measure
+from peak_memory import peak, temporary
 from side_by_side import floors, judge
 
 N, D, V = 2048, 256, 32768
@@ -117,31 +117,13 @@ def jax_step(mode: str, way: str, shape: tuple[int, int, int]):
 STEPS = {"tensorflow": tensorflow_step, "jax": jax_step, "torch": torch_step}
 
 
-def peak(framework: str, mode: str, way: str) -> int:
-    """Run in a process of its own: how far one step raises the peak of resident memory."""
-    STEPS[framework](mode, way, SMALL)()  # set up what any step needs
-    step = STEPS[framework](mode, way, (N, D, V))
-    with open("/proc/self/clear_refs", "w") as marks:
-        marks.write("5")
-    before = _status("VmRSS")
-    kept = step()
-    grown = _status("VmHWM") - before
-    del kept
-    return grown
-
-
-def _status(name: str) -> int:
-    with open("/proc/self/status") as status:
-        return next(int(line.split()[1]) * 1024 for line in status if line.startswith(name))
+def make(framework: str, mode: str, way: str, sizes):
+    return STEPS[framework](mode, way, sizes)
 
 
 def memory(framework: str, mode: str, way: str) -> float:
     """Give the MiB that one step needs."""
-    if framework == "jax":
-        return jax_program(way, (N, D, V))[0].memory_analysis().temp_size_in_bytes / 2**20
-    command = [sys.executable, __file__, "peak", framework, mode, way]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    return int(done.stdout.split()[-1]) / 2**20
+    return temporary(jax_program(way, (N, D, V))[0]) if framework == "jax" else peak(framework, mode, way)
 
 
 def _last(result) -> np.ndarray:
@@ -195,9 +177,7 @@ def compare(framework: str, rounds: int) -> list[tuple[str, float, float]]:
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["peak"]:
-        print(peak(*sys.argv[2:]))
-    else:
-        wanted = [sys.argv[1]] if len(sys.argv) > 1 else list(MODES)
-        turns = int(sys.argv[2]) if len(sys.argv) > 2 else 7
-        judge([result for framework in wanted for result in compare(framework, turns)])
+    measure(make, SMALL, (N, D, V))
+    wanted = [sys.argv[1]] if len(sys.argv) > 1 else list(MODES)
+    turns = int(sys.argv[2]) if len(sys.argv) > 2 else 7
+    judge([result for framework in wanted for result in compare(framework, turns)])

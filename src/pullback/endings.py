@@ -144,8 +144,9 @@ def _breaks(statements: Sequence[ast.stmt]) -> bool:
 def _runs_off_by_code(code: CodeType) -> bool:
     """Tell it by where the compiled code says that it stands.
 
-    A `return` that is written has a place of its own. One that the compiler added has that of the statement
-    before it, which other instructions have too. Blocks that catch exceptions blur this: they are not judged.
+    A `return` that is written has a place of its own, though it may be compiled to several. One that the
+    compiler added has that of the statement before it, which other instructions have too. Blocks that catch
+    exceptions blur this: they are not judged.
     """
     table: Any = getattr(code, "co_exceptiontable", b"")
     if not hasattr(code, "co_positions") or table:
@@ -156,7 +157,7 @@ def _runs_off_by_code(code: CodeType) -> bool:
         if not last.opname.startswith("RETURN") or not constant.opname.endswith("_CONST"):
             continue
         if constant.argval is None and last.positions is not None and last.positions.col_offset is not None:
-            others = [i for i in instructions if i is not last and i is not before]
+            others = [i for i in instructions if i is not before and not i.opname.startswith("RETURN")]
             if any(i.positions == last.positions for i in others):
                 return True
     return False

@@ -100,9 +100,10 @@ def test_the_matrix_is_the_table_of_the_noxfile():
 
 
 def test_what_a_job_leaves_out_exists():
-    for tests in constant("TOGETHER").values():
+    for tests in (*constant("TOGETHER").values(), *constant("BEFORE").values()):
         for path, _, name in (test.partition("::") for test in tests):
-            assert f"def {name}(" in (ROOT / path).read_text(encoding="utf-8")
+            assert f"def {name.partition('[')[0]}" in (ROOT / path).read_text(encoding="utf-8")
+    assert set(constant("BEFORE")) <= set(versions())
     for name in constant("READY"):
         assert (ROOT / "examples" / "gallery" / f"{name}.py").exists()
 

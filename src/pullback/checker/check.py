@@ -95,7 +95,7 @@ def check(
         mend=mend_budget if mend else 0.0,
     )
     report = check_call(f, args, kwargs, settings, domain)
-    return mended(report, f, args, kwargs, settings)
+    return mended(report, f, args, kwargs, settings, domain=domain)
 
 
 def chosen(seed: int | None) -> int:

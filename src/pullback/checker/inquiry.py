@@ -17,9 +17,8 @@ from pullback.checker.probe import Probe
 from pullback.checker.probe import probes as discovered
 from pullback.checker.settings import Settings
 from pullback.checker.space import roundoff
-from pullback.checker.within import within
-from pullback.domain import EXPECTED, Domain, DomainError
-from pullback.errors import HostError, NoTensorError, OptionError
+from pullback.checker.within import placed, within
+from pullback.errors import HostError, NoTensorError
 from pullback.view import subject_of
 from pullback.view.subject import Counter, Subject, counted
 
@@ -43,14 +42,7 @@ def check_call(
             f"{name}: no argument is a tensor or an array; there is nothing to differentiate"
         ) from None
     subject = subject_of(host, f, args, kwargs)
-    if domain is not None:
-        try:
-            subject = replace(subject, domain=Domain.of(domain))
-        except DomainError as problem:
-            raise OptionError.about(
-                name, found=str(problem), expected=EXPECTED, fix="domain=(0.0, 1.0)"
-            ) from None
-    return check_subject(subject, settings)
+    return check_subject(placed(subject, domain), settings)
 
 
 def check_subject(

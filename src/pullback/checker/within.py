@@ -14,7 +14,7 @@ import numpy as np
 
 from pullback.checker.problem import Problem
 from pullback.checker.steps import Line, ladder_top
-from pullback.domain import EXPECTED, DomainError, Limits, inside
+from pullback.domain import EXPECTED, Domain, DomainError, Limits, inside
 from pullback.errors import OptionError
 from pullback.view.subject import Array, Arrays, Subject
 
@@ -24,6 +24,18 @@ SHRINK = 16  # how much shorter a step on both sides may be before one side is b
 
 class OutsideError(Exception):
     """A point outside the domain: it is passed by, as any that a function refuses."""
+
+
+def placed(subject: Subject, domain: Any) -> Subject:
+    """Say where a function means something, if that is said here and not with the rule."""
+    if domain is None:
+        return subject
+    try:
+        return replace(subject, domain=Domain.of(domain))
+    except DomainError as problem:
+        raise OptionError.about(
+            subject.name, found=str(problem), expected=EXPECTED, fix="domain=(0.0, 1.0)"
+        ) from None
 
 
 def within(subject: Subject) -> Subject:

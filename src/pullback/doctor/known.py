@@ -19,9 +19,15 @@ class Known(NamedTuple):
 
 
 KNOWN = (
+    Known("tensorflow", "2.16", "3.11", "1"),
+    Known("tensorflow", "2.21", "3.10", "2"),
     Known("tensorflow", "2.21", "3.11", "2"),
+    Known("jax", "0.9", "3.11", "2"),
     Known("jax", "0.10", "3.11", "2"),
+    Known("jax", "0.12", "3.12", "2"),
+    Known("jax", "0.12", "3.13", "2"),
     Known("torch", "2.13", "3.11", "2"),
+    Known("torch", "2.14", "3.14", "2"),
 )
 
 

@@ -189,6 +189,9 @@ class Arrays(Protocol):
     def trail(self, x: Tensor, like: Tensor) -> Tensor:
         """Add axes of length one behind the last, up to the rank of another tensor."""
 
+    def held(self, inputs: Sequence[Tensor], after: Sequence[Tensor]) -> list[Tensor]:
+        """Give tensors again, once others are computed: no compiler takes what comes of them for the same."""
+
     def report(self, bad: Tensor, text: str, counter: Any, result: Tensor) -> Tensor:
         """Add the number of places in `bad` to a counter, or say it; give the result back."""
 

@@ -8,29 +8,22 @@ by one matrix product, up to a constant factor.
 from __future__ import annotations
 
 import ast
+import itertools
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
 from pullback.mend.bench import Bench, Tried
 from pullback.mend.edit import binary, filled, parsed
+from pullback.mend.edits.branches import conditions
+from pullback.mend.lookup import Entry, Lookup
 from pullback.mend.region import own
 from pullback.mend.tree import size
 from pullback.view.subject import Array
 
-Shapes: TypeAlias = "tuple[tuple[int, ...], ...]"
-ATOMS, ROWS = 40, 170
-NICE = {
-    **{sign * n: 0 for n in (1, 2, 3, 4) for sign in (1.0, -1.0)},
-    **{sign / n: 0 for n in (2, 3, 4) for sign in (1.0, -1.0)},
-}
-NAMED = {
-    math.pi: "3.141592653589793", math.sqrt(math.pi): "", math.sqrt(2): "", math.log(2): "", math.log(10): "",
-    math.sqrt(2 * math.pi): "", math.sqrt(math.pi) / 2: "", 5.0: "5", 6.0: "6", 10.0: "10", 1.5: "1.5",
-}  # fmt: skip
+ATOMS, MATRICES = 40, 40
 with np.errstate(all="ignore"):
     NUMPY: dict[str, Callable[[Any], Any]] = {
         "exp": np.exp, "log": np.log, "sin": np.sin, "cos": np.cos, "tan": np.tan, "tanh": np.tanh,
@@ -43,26 +36,10 @@ with np.errstate(all="ignore"):
         "softmax": lambda x: np.exp(x - x.max(-1, keepdims=True))
         / np.exp(x - x.max(-1, keepdims=True)).sum(-1, keepdims=True),
         "conj": np.conj, "bell": lambda x: np.exp(-x * x),
+        "normal": lambda x: np.exp(-x * x / 2),
     }  # fmt: skip
 USUAL = {"exp", "log", "square", "sqrt", "abs", "sign", "reciprocal", "sin", "cos", "tanh", "sigmoid", "conj"}
 COMPLEX = {"exp", "log", "sin", "cos", "tanh", "sqrt", "square", "reciprocal", "conj"}
-
-
-@dataclass(frozen=True)
-class Entry:
-    """Hold an expression and its values at the moments."""
-
-    node: ast.expr
-    arrays: tuple[Array, ...]
-    size: int
-
-
-@dataclass(frozen=True)
-class Hit:
-    """Hold an expression that has a value that was looked for."""
-
-    node: ast.expr
-    rank: float
 
 
 class Bank:
@@ -71,9 +48,11 @@ class Bank:
     def __init__(self, bench: Bench, base: Tried) -> None:
         self.bench = bench
         self.seen: set[bytes] = set()
+        self.means: list[Entry] = []  # what keeps its axes, and can be taken off
         self.smooth = [i for i, moment in enumerate(bench.moments) if not moment.bounds]
         self.entries: list[Entry] = []
-        self.tables: dict[Shapes, tuple[list[Entry], Array, list[tuple[int, int, bool]], Array]] = {}
+        found = Lookup(self.entries, twins(bench, self.smooth))
+        self.moves, self.lookup = found.moves, found.lookup
         with np.errstate(all="ignore"):
             self._build(base)
 
@@ -97,10 +76,7 @@ class Bank:
 
     def _wide(self, entry: Entry, function: Callable[[Any], Any]) -> list[Array]:
         """Apply a function at the smooth moments; the others are not looked at."""
-        found: list[Any] = [entry.arrays[0]] * len(self.bench.moments)
-        for i, a in zip(self.smooth, entry.arrays):
-            found[i] = np.asarray(function(a))
-        return found
+        return self._spread([function(a) for a in entry.arrays])
 
     def _build(self, base: Tried) -> None:
         bench, write = self.bench, self.bench.spelling
@@ -126,18 +102,33 @@ class Bank:
         lengths = [e for e in self.entries if e.arrays[0].ndim == 0 and e not in atoms]
         for entry in (*atoms, *lengths):
             self._functions(entry)
+        masks = [*self._combined(), *self._masks(base)]
+        turned: list[Entry] = []
         for entry in atoms:
             self._reduced(entry.node, entry.arrays, entry.size)
             if entry.arrays[0].ndim >= 2 and write.has("transpose"):
-                turned = filled(write.write("transpose", e="E"), e=entry.node)
-                self._add(turned, self._wide(entry, lambda a: np.swapaxes(a, -1, -2)), entry.size + 1)
+                new = filled(write.write("transpose", e="E"), e=entry.node)
+                made = self._add(new, self._wide(entry, lambda a: np.swapaxes(a, -1, -2)), entry.size + 1)
+                turned += [made] if made is not None and entry.size == 1 else []
+            if write.has("eye") and isinstance(entry.node, ast.Name) and entry.arrays[0].ndim == 2:
+                eye = filled(write.write("eye", e="E"), e=entry.node)
+                self._add(eye, self._wide(entry, lambda a: np.eye(*a.shape)), entry.size + 1)
             if write.has("ones") and isinstance(entry.node, ast.Name):
                 ones = filled(write.write("ones", e="E"), e=entry.node)
                 self._add(ones, self._wide(entry, np.ones_like), entry.size + 1)
-        for a, b in self._pairs([e for e in atoms if e.size <= 6][:20]):
+        few = [e for e in atoms if e.size <= 6][:20]
+        handed = [e for e in few if isinstance(e.node, ast.Name) and e.node.id in bench.upstream]
+        pairs = [*self._pairs(few), *((d, m) for d in handed for m in masks if _fit(d, m))]
+        for a, b in pairs:
             product = [x * y for x, y in zip(a.arrays, b.arrays)]
             self._reduced(binary(a.node, ast.Mult(), b.node), tuple(product), a.size + b.size)
-        self._matrices([e for e in self.entries if e.arrays[0].ndim == 2 and e.size <= 4][:14])
+        for d in handed:
+            for mean in [e for e in self.means if self.moves(e.arrays) and _fit(d, e)][:40]:
+                values = [x - y for x, y in zip(d.arrays, mean.arrays)]
+                self._add(binary(d.node, ast.Sub(), mean.node), self._spread(values), mean.size + 2)
+        flat = [e for e in self.entries if e.arrays[0].ndim == 2 and e.size <= 4]
+        plain = [e for e in flat if isinstance(e.node, ast.Name) or e in turned]
+        self._matrices([*plain, *(e for e in flat if e not in plain)][:14])
 
     def _written(self, base: Tried) -> Iterator[ast.expr]:
         """List the expressions of the forward and of the gradient."""
@@ -152,7 +143,10 @@ class Bank:
     def _functions(self, entry: Entry) -> None:
         write = self.bench.spelling
         sized = entry.arrays[0].ndim == 0 and not isinstance(entry.node, ast.Name)
+        linear = self.moves(entry.arrays)  # in the cotangent, and must stay so
         for name, function in NUMPY.items():
+            if linear and name != "conj":
+                continue
             if sized and name not in ("sqrt", "rsqrt", "reciprocal"):
                 continue
             if not write.has(name) or (entry.arrays[0].dtype.kind == "c" and name not in COMPLEX):
@@ -163,9 +157,9 @@ class Bank:
                 values = self._wide(entry, function)
             except Exception:  # a scalar has no last axis
                 continue
-            rare = 0 if name in USUAL and entry.size <= 2 else 2 if name in USUAL | {"bell"} else 4
+            rare = 0 if name in USUAL and entry.size <= 2 else 2 if name in USUAL | {"bell", "normal"} else 4
             self._add(filled(write.write(name, e="E"), e=entry.node), values, entry.size + 1 + rare)
-        if write.has("digamma") and isinstance(entry.node, ast.Name):
+        if write.has("digamma") and isinstance(entry.node, ast.Name) and not linear:
             node = filled(write.write("digamma", e="E"), e=entry.node)
             self._add(node, self.bench.arrays(node), entry.size + 1)
 
@@ -181,156 +175,101 @@ class Bank:
             forms += [(name, a, False) for a in axes]
             for form, axis, kept in forms:
                 if write.has(form):
-                    found: list[Any] = [arrays[0]] * len(self.bench.moments)
-                    for i, a in zip(self.smooth, arrays):
-                        found[i] = np.asarray(function(a, axis=axis, keepdims=kept))
+                    values = self._spread([function(a, axis=axis, keepdims=kept) for a in arrays])
                     new = filled(write.write(form, e="E", axis=axis), e=node)
-                    self._add(new, found, length + 1)
+                    made = self._add(new, values, length + 1)
+                    if kept and made is not None:
+                        self.means.append(made)
+
+    def _combined(self) -> list[Entry]:
+        """Add functions of two names: of their difference, their quotient, and where they are equal."""
+        bench, write = self.bench, self.bench.spelling
+        names = {n: a for n, a in bench.names.items() if n not in bench.upstream and "." not in n}
+        known = [Entry(parsed(n), self._chosen(a), 1) for n, a in names.items() if a[0].dtype.kind == "f"][:4]
+        longer = {e.arrays[0].ndim - 1 for e in known}
+        known += [
+            Entry(filled("E[..., None]", e=e.node), tuple(a[..., None] for a in e.arrays), 2)
+            for e in known
+            if e.arrays[0].ndim in longer and e.arrays[0].ndim
+        ]
+        equal = []
+        for a, b in self._pairs(known):
+            if a is b:
+                continue
+            for operator, function in ((ast.Sub(), np.subtract), (ast.Div(), np.divide)):
+                values = [function(x, y) for x, y in zip(a.arrays, b.arrays)]
+                made = self._add(binary(a.node, operator, b.node), self._spread(values))
+                if made is not None:
+                    self._functions(made)
+            same = [np.asarray(x == y, float) for x, y in zip(a.arrays, b.arrays)]
+            if write.has("equal") and any(m.any() and m.size > m.sum() for m in same):
+                node = filled(write.write("equal", a="A", b="B"), a=a.node, b=b.node)
+                pairs = zip(a.arrays[0].shape[::-1], b.arrays[0].shape[::-1])
+                shared = [
+                    -1 - n for n, (long, short) in enumerate(pairs) if 1 in (long, short) and long != short
+                ]
+                if shared and write.has("sum_kept"):  # one of them is an extreme: what ties for it shares
+                    total = write.write("sum_kept", e="E", axis=shared[0])
+                    node = filled(f"E / {total}", e=node)
+                    same = [m / m.sum(shared[0], keepdims=True) for m in same]
+                equal += [e for e in [self._add(node, self._spread(same), 3)] if e is not None]
+        return equal
+
+    def _masks(self, base: Tried) -> list[Entry]:
+        """Add the conditions as numbers."""
+        write, found = self.bench.spelling, []
+        for node in conditions(self.bench, base) if write.has("number") else ():
+            arrays = self.bench.arrays(node)
+            like = next((n for n, a in self.bench.names.items() if a[0].dtype.kind == "f"), None)
+            if arrays is not None and like is not None and arrays[0].ndim:
+                new = filled(write.write("number", e="E", x=like), e=node)
+                found.append(self._add(new, [a.astype(float) for a in arrays], size(node) + 2))
+        return [entry for entry in found if entry is not None]
+
+    def _chosen(self, arrays: list[Array]) -> tuple[Array, ...]:
+        return tuple(np.asarray(arrays[i], np.float64) for i in self.smooth)
+
+    def _spread(self, values: list[Any]) -> list[Array]:
+        """Lay values of the smooth moments along all of them."""
+        found: list[Any] = [values[0]] * len(self.bench.moments)
+        for i, value in zip(self.smooth, values):
+            found[i] = np.asarray(value)
+        return found
 
     def _matrices(self, entries: list[Entry]) -> None:
-        for a in entries:
-            for b in entries:
+        """Add products of two matrices, and of three."""
+        left = entries
+        for _ in range(2):
+            made = []
+            for a, b in itertools.product(left, entries):
                 if all(x.shape[1] == y.shape[0] for x, y in zip(a.arrays, b.arrays)):
-                    found: list[Any] = [a.arrays[0]] * len(self.bench.moments)
-                    for i, x, y in zip(self.smooth, a.arrays, b.arrays):
-                        found[i] = x @ y
-                    self._add(binary(a.node, ast.MatMult(), b.node), found, a.size + b.size + 1)
+                    values = self._spread([x @ y for x, y in zip(a.arrays, b.arrays)])
+                    made.append(self._add(binary(a.node, ast.MatMult(), b.node), values, a.size + b.size + 1))
+            left = sorted((e for e in made if e is not None), key=lambda e: e.size)[:MATRICES]
 
     @staticmethod
     def _pairs(entries: list[Entry]) -> Iterator[tuple[Entry, Entry]]:
         for i, a in enumerate(entries):
             for b in entries[i:]:
-                try:
-                    for x, y in zip(a.arrays, b.arrays):
-                        np.broadcast_shapes(x.shape, y.shape)
-                except ValueError:
-                    continue
-                yield a, b
-
-    # ── looking up ───────────────────────────────────────────────────────────────────────────────────────
-
-    def _table(
-        self, shapes: Shapes, real: bool
-    ) -> tuple[list[Entry], Array, list[tuple[int, int, bool]], Array]:
-        key = (*shapes, (int(real),))
-        if key in self.tables:
-            return self.tables[key]
-        rows, kept = [], []
-        for entry in sorted(self.entries, key=lambda e: e.size):
-            if real and any(a.dtype.kind == "c" for a in entry.arrays):
-                continue
-            try:
-                flat = [np.broadcast_to(a, s).reshape(-1) for a, s in zip(entry.arrays, shapes)]
-            except ValueError:
-                continue
-            rows.append(np.concatenate(flat))
-            kept.append(entry)
-        if not rows:
-            rows = [np.zeros(sum(int(np.prod(s)) for s in shapes))]
-            kept = [Entry(parsed("0"), (), 1)]
-        table = np.stack(rows)
-        few = np.array([n for n, entry in enumerate(kept) if entry.size][:ROWS], int)
-        i, j = (few[part] for part in np.triu_indices(len(few)))
-        p, q = (part.reshape(-1) for part in np.meshgrid(few, few, indexing="ij"))
-        apart = p != q
-        p, q = p[apart], q[apart]
-        made = [(int(a), int(b), True) for a, b in zip(i, j)] + [
-            (int(a), int(b), False) for a, b in zip(p, q)
-        ]
-        with np.errstate(all="ignore"):
-            pairs = np.concatenate([table[i] * table[j], table[p] / table[q]])
-        self.tables[key] = kept, table, made, pairs
-        return self.tables[key]
-
-    def lookup(self, targets: list[list[Array]], tolerance: float, most: int = 3) -> list[list[Hit]]:
-        """Find the expressions that have these values, NaN meaning any, up to a constant."""
-        found: list[list[Hit]] = [[] for _ in targets]
-        groups: dict[Any, list[int]] = {}
-        for n, target in enumerate(targets):
-            real = all(a.dtype.kind != "c" for a in target)
-            groups.setdefault((tuple(a.shape for a in target), real), []).append(n)
-        with np.errstate(all="ignore"):
-            for (shapes, real), members in groups.items():
-                kept, table, made, pairs = self._table(shapes, real)
-                wanted = np.stack([np.concatenate([a.reshape(-1) for a in targets[n]]) for n in members])
-                for rows, pick in ((table, self._single(kept)), (pairs, self._double(kept, made))):
-                    for n, hits in zip(members, _matches(rows, wanted, tolerance)):
-                        found[n] += [hit for row, c in hits if (hit := pick(row, c)) is not None]
-        return [sorted(hits, key=lambda h: h.rank)[:most] for hits in found]
-
-    def _single(self, kept: list[Entry]) -> Callable[[int, float], Hit | None]:
-        return lambda row, c: _scaled(kept[row].node, c, kept[row].size)
-
-    def _double(
-        self, kept: list[Entry], made: list[tuple[int, int, bool]]
-    ) -> Callable[[int, float], Hit | None]:
-        def pick(row: int, c: float) -> Hit | None:
-            i, j, product = made[row]
-            a, b = kept[i], kept[j]
-            node = binary(a.node, ast.Mult() if product else ast.Div(), b.node)
-            return _scaled(node, c, a.size + b.size + 1)
-
-        return pick
+                if _fit(a, b):
+                    yield a, b
 
 
-def _matches(rows: Array, wanted: Array, tolerance: float) -> Iterator[list[tuple[int, float]]]:
-    """Give, of each wanted row, the rows that are a multiple of it, with the factor."""
-    ok: Array = np.asarray(np.isfinite(rows).all(1))
-    clean = np.where(ok[:, None], rows, 0)
-    mask: Array = np.asarray(np.isfinite(wanted))
-    aim = np.where(mask, wanted, 0)
-    if clean.dtype.kind == "c" or aim.dtype.kind == "c":
-        clean = np.ascontiguousarray(clean, np.complex128).view(np.float64)
-        aim = np.ascontiguousarray(aim, np.complex128).view(np.float64)
-        mask = np.repeat(mask, 2, axis=1)
-    dots = clean @ aim.T
-    norms = (clean**2) @ mask.T.astype(float)
-    sizes = (aim**2).sum(1)
-    close: Array = dots**2 >= (1 - max(1e-11, 30 * tolerance**2)) * norms * sizes
-    enough = mask.sum(1) >= 3
-    for n in range(len(wanted)):
-        if not enough[n] or not sizes[n] > 0:
-            yield []
-            continue
-        hits = []
-        for row in np.flatnonzero(close[:, n] & (norms[:, n] > 0))[:400]:
-            factor = float(dots[row, n] / norms[row, n])
-            gap = np.abs(factor * clean[row] - aim[n])[mask[n]]
-            scale = np.abs(aim[n])[mask[n]]
-            if (gap <= 20 * tolerance * (scale + 0.1 * scale.max())).all():
-                hits.append((int(row), factor))
-        yield hits
+def _fit(a: Entry, b: Entry) -> bool:
+    """Tell whether two entries can be multiplied at every moment."""
+    try:
+        for x, y in zip(a.arrays, b.arrays):
+            np.broadcast_shapes(x.shape, y.shape)
+    except ValueError:
+        return False
+    return True
 
 
-def _scaled(node: ast.expr, factor: float, length: int) -> Hit | None:
-    """Write an expression times a constant."""
-    for nice in NICE:
-        if abs(factor - nice) <= 1e-6 * abs(nice):
-            odd = 1.5 if abs(nice) not in (1.0, 2.0, 0.5) else 0.0  # a name is better than its value
-            bare = 2.0 if odd and isinstance(node, ast.Constant) else 0.0
-            return Hit(times(node, nice), length + (nice != 1.0) + odd + bare)
-    for value in NAMED:
-        for ratio in (1.0, 0.5, 2.0, -1.0, -0.5, -2.0):
-            for base in (value, 1 / value):
-                if abs(factor - ratio * base) <= 1e-6 * abs(factor):
-                    return Hit(times(node, ratio * base), length + 4)
+def twins(bench: Bench, smooth: list[int]) -> tuple[int, int] | None:
+    """Find two moments at one point: what differs between them depends on the cotangent."""
+    for i, a in enumerate(smooth):
+        for j, b in enumerate(smooth[:i]):
+            here, there = bench.moments[a].inputs, bench.moments[b].inputs
+            if all(x.shape == y.shape and np.array_equal(x, y) for x, y in zip(here, there)):
+                return j, i
     return None
-
-
-def times(node: ast.expr, factor: float) -> ast.expr:
-    """Write a node times a number as a person would."""
-    if isinstance(node, ast.Constant) and node.value == 1 and factor > 0:
-        if factor != int(factor) and 1 / factor == round(1 / factor):
-            return binary(node, ast.Div(), ast.Constant(round(1 / factor)))
-        return ast.Constant(int(factor) if factor == int(factor) else factor)
-    if factor == 1:
-        return node
-    if factor == -1:
-        return ast.UnaryOp(ast.USub(), node)
-    if factor < 0:
-        return ast.UnaryOp(ast.USub(), times(node, -factor))
-    if factor == int(factor):
-        return binary(ast.Constant(int(factor)), ast.Mult(), node)
-    if 1 / factor == round(1 / factor):
-        return binary(node, ast.Div(), ast.Constant(round(1 / factor)))
-    return binary(ast.Constant(float(repr(factor))), ast.Mult(), node)

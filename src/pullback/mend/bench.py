@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import CodeType
@@ -19,7 +19,7 @@ from pullback.checker.budget import Budget
 from pullback.mend.moment import Moment
 from pullback.mend.region import Region
 from pullback.mend.spelling import Spelling
-from pullback.mend.tree import exchanged, size
+from pullback.mend.tree import TOKENS, children, exchanged, size
 from pullback.mend.watch import Slow, Watch
 from pullback.view.subject import Array
 
@@ -52,11 +52,12 @@ class Tried:
     edits: tuple[Edit, ...]
     right: tuple[bool, ...]
     distance: float = np.inf
+    fails: bool = False  # at a moment where the rule itself fails: another input may be to blame
 
     @property
     def is_right(self) -> bool:
         """Tell whether nothing is wrong any more."""
-        return all(self.right)
+        return all(self.right) and not self.fails
 
 
 @dataclass
@@ -72,6 +73,8 @@ class Bench:
     seen: set[str] = field(default_factory=set)
     nearest: list[tuple[float, int, Tried]] = field(default_factory=list)
     kept: dict[int, tuple[ast.expr, list[Array] | None]] = field(default_factory=dict)
+    broken: set[int] = field(default_factory=set)  # the moments where the rule as it is fails
+    memory: dict[Any, Any] = field(default_factory=dict)  # what an edit class asks once
 
     @property
     def asked(self) -> list[int]:
@@ -110,18 +113,24 @@ class Bench:
             code = self.region.compiled(tree)
         except (SyntaxError, ValueError, TypeError, RecursionError):
             return None
+        fails = False
         for n, moment in enumerate(self.moments):
             parts = self.guarded(moment.run, code)
             found = None if parts is None else self.guarded(moment.judged, parts)
             if found is None and edits:
-                return None
+                if n not in self.broken:
+                    return None
+                fails = True
+                continue
+            if found is None:
+                self.broken.add(n)
             found = found or [False] * len(moment.wanted)  # the rule itself may fail at another shape
             right = [r and bool(found[k]) for r, k in zip(right, asked)]
             if worst and not _gains(right, worst):
                 if n == 0 and edits:
                     self.near(tree, edits, moment, parts)
                 return None
-        return Tried(tree, edits, tuple(right))
+        return Tried(tree, edits, tuple(right), fails=fails)
 
     def near(self, tree: ast.Module, edits: tuple[Edit, ...], moment: Moment, parts: list[Any]) -> None:
         """Remember a variant by how far it is from the truth at the first moment."""
@@ -139,7 +148,7 @@ class Bench:
     def attempt(self, base: Tried, edit: Edit) -> Tried | None:
         """Try one more edit on top of others; None for what was tried before, or fails."""
         tree = exchanged(base.tree, {id(old): new for old, new in edit.changes})
-        if tree is base.tree or not self._is_safe(base.tree, edit):
+        if tree is base.tree or _undoes(base.edits, edit) or not self._is_safe(base.tree, edit):
             return None
         try:
             key = ast.dump(tree)
@@ -184,6 +193,7 @@ class Bench:
         """Add a moment; what has values gets one more."""
         self.moments.append(moment)
         self.kept.clear()
+        self.memory.clear()
         for name in ("spaces", "names", "upstream"):
             vars(self).pop(name, None)
 
@@ -249,7 +259,7 @@ class Bench:
     @cached_property
     def names(self) -> dict[str, list[Array]]:
         """Give the arrays of every name in reach that the forward or the gradient made."""
-        found = {}
+        found: dict[str, list[Array]] = {}
         first = self.moments[0]
         told = [name for name in self.spaces[0] if name.isidentifier()]
         read = {n.id for part in (self.region.outer, self.region.grad) if part for n in ast.walk(part)
@@ -261,7 +271,7 @@ class Bench:
         for name in (*mine, *held):
             values = self.evaluated(name) if "." in name else [space.get(name) for space in self.spaces]
             arrays = None if values is None else self.as_arrays(values)
-            if arrays is not None:
+            if arrays is not None and not (name in first.unsaved and _is_among(arrays, found.values())):
                 found[name] = arrays
         return found
 
@@ -287,6 +297,17 @@ class Bench:
         return text if len(text) <= 60 else f"{text[:57]}…"
 
 
+def _undoes(before: Sequence[Edit], edit: Edit) -> bool:
+    """Tell whether an edit takes an earlier one away, which then says nothing."""
+    new = {id(node) for earlier in before for _, node in earlier.changes}
+    gone = {id(part) for old, _ in edit.changes for part in ast.walk(old)} & new if new else set()
+    return bool(gone - {id(part) for _, kept in edit.changes for part in ast.walk(kept)})
+
+
+def _is_among(arrays: list[Array], known: Iterable[list[Array]]) -> bool:
+    return any(all(np.array_equal(a, b) for a, b in zip(arrays, other)) for other in known)
+
+
 def _is_fragile(call: ast.Call) -> bool:
     return any(word.startswith(FRAGILE) for word in re.split(r"[._]", ast.unparse(call.func)))
 
@@ -301,6 +322,16 @@ def _value(moment: Moment, code: CodeType, space: dict[str, Any]) -> tuple[Any]:
     return (moment.opened.call(lambda *given: eval(code, dict(space))),)
 
 
-def complexity(tried: Tried, base: ast.Module) -> tuple[int, int]:
+def complexity(tried: Tried) -> tuple[int, int]:
     """Order candidates: few edits first, then little new code."""
-    return len(tried.edits), sum(size(new) for edit in tried.edits for _, new in edit.changes)
+    return len(tried.edits), sum(_length(old, new) for edit in tried.edits for old, new in edit.changes)
+
+
+def _length(old: ast.AST, new: ast.AST) -> int:
+    """Measure what is new; a sign in the place of a sign is one, whatever stands beside it."""
+
+    def operands(node: ast.AST) -> list[int]:
+        return [id(part) for *_, part in children(node) if not isinstance(part, TOKENS)]
+
+    signs = type(old) is type(new) and isinstance(new, (ast.BinOp, ast.Compare))
+    return 1 if signs and operands(old) == operands(new) else size(new)

@@ -194,8 +194,23 @@ def _inverted(
         elif isinstance(node.op, ast.Div):
             yield node.left, [w * r for w, _, r in both]
             yield node.right, [_quotient(a, w) for w, a, _ in both]
+    if isinstance(node, ast.Subscript) and _adds_axes(node.slice):
+        inner = _values(bench, smooth, node.value)
+        if inner is not None and all(o.size == w.size for o, w in zip(inner, wanted)):
+            yield node.value, [w.reshape(o.shape) for o, w in zip(inner, wanted)]
     if isinstance(node, ast.Call):
         yield from _called(bench, smooth, node, wanted)
+
+
+def _adds_axes(index: ast.expr) -> bool:
+    """Tell whether an index keeps all there is, and adds axes."""
+    parts = index.elts if isinstance(index, ast.Tuple) else [index]
+    return all(
+        (isinstance(p, ast.Constant) and p.value in (None, ...))
+        or (isinstance(p, ast.Slice) and p.lower is p.upper is p.step is None)
+        or (isinstance(p, ast.Attribute) and p.attr == "newaxis")
+        for p in parts
+    )
 
 
 def _quotient(a: Array, b: Array) -> Array:

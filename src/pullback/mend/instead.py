@@ -9,6 +9,7 @@ from typing import Any
 from pullback import hosts, tree
 from pullback.checker.inquiry import check_subject
 from pullback.checker.settings import Settings
+from pullback.checker.within import placed
 from pullback.view import subject_of
 from pullback.view.subject import Subject
 
@@ -16,11 +17,15 @@ ASKED = ("derivative", "linearity")
 
 
 def instead(
-    function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any], settings: Settings
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
+    settings: Settings,
+    domain: Any = None,
 ) -> str | None:
     """Say that the framework's own gradient of the body is right, and what it costs; None where it is not."""
     host = hosts.among(tree.flatten([args, kwargs])[0], function, "")
-    rule = subject_of(host, function, args, kwargs)
+    rule = placed(subject_of(host, function, args, kwargs), domain)
     plain = without(rule)
     if plain is None or rule.intent.kind != "exact":
         return None

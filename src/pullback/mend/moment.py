@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from types import CodeType, FrameType, FunctionType
 from typing import Any
@@ -27,6 +27,7 @@ from pullback.checker.space import Space
 from pullback.dtypes import double
 from pullback.mend.pure import COMPUTING
 from pullback.mend.region import plain
+from pullback.mend.saved import Saved
 from pullback.mend.seat import Way, followed, seated
 from pullback.view.subject import Array, Arrays, Opened, Subject
 
@@ -65,6 +66,9 @@ class Moment:
     measured: tuple[Array, ...] = field(default=(), repr=False)
     seen: dict[CodeType, dict[str, Any]] = field(default_factory=dict, repr=False)  # what the forward ran
     way: Way = ()  # from the gradient to what is open
+    unsaved: dict[str, Any] = field(
+        default_factory=dict, repr=False
+    )  # what the forward has, and does not keep
 
     @property
     def open(self) -> FunctionType:
@@ -75,6 +79,11 @@ class Moment:
         """Open another function, that the gradient reaches in this way."""
         space, names = surroundings(followed(self.opened.grad, way), self.seen)
         return replace(self, way=way, space=space, names=names)
+
+    def beside(self, saved: Saved | None, stored: Collection[str]) -> Moment:
+        """Let the names of a forward that is a function of its own be read, too."""
+        more = {} if saved is None else saved.names(self.seen, {*self.space, *stored})
+        return replace(self, unsaved=more, space={**self.space, **more}, names=[*self.names, *more])
 
     def run(self, code: CodeType) -> list[Any]:
         """Run a variant of what is open, and give what the gradient returns for each input."""

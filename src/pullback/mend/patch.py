@@ -29,4 +29,5 @@ class Mending:
     seconds: float = 0.0  # of CPU
     refused: str | None = None  # why nothing was searched, in one sentence
     edits: tuple[str, ...] = ()  # which kinds of edits were tried, in words
+    spent: bool = False  # whether the budget ended the search
     instead: str | None = None  # the last resort, verified: delete the rule; what it costs

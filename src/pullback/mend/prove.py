@@ -10,7 +10,7 @@ import ast
 import linecache
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from types import CellType, CodeType, FunctionType
 from typing import Any
 
@@ -29,7 +29,8 @@ from pullback.hosts.base import Host
 from pullback.mend.bench import Tried
 from pullback.mend.patch import Patch, Span
 from pullback.mend.region import Region
-from pullback.mend.tree import children, edited, spans
+from pullback.mend.saved import Saved
+from pullback.mend.tree import children, edited, exchanged, spans
 from pullback.view import subject_of
 from pullback.view.subject import Arrays, Subject
 
@@ -171,17 +172,32 @@ class Prover:
     kwargs: dict[str, Any]
     settings: Settings
     checks: int = 0
+    saved: Saved | None = None
+    unsaved: dict[str, Any] = field(default_factory=dict)  # values that the forward has, and does not keep
+
+    def missing(self, tried: Tried) -> dict[str, Any]:
+        """Give what a variant reads, and the forward does not keep for it."""
+        read = {n.id for n in ast.walk(tried.tree) if isinstance(n, ast.Name)} if self.unsaved else set()
+        return {name: value for name, value in self.unsaved.items() if name in read}
 
     def text(self, tried: Tried) -> tuple[tuple[Span, ...], str] | None:
         """Give the edited text; None where it does not say what was tried."""
-        region = self.region
+        region, meant_tree = self.region, tried.tree
+        more: list[Span] = []
+        missing = self.missing(tried)
+        if missing:
+            hunk = None if self.saved is None else self.saved.hunk(tried.tree, missing)
+            if hunk is None:
+                return None
+            meant_tree, more = exchanged(tried.tree, hunk[0]), hunk[1]
         try:
-            found = spans(region.tree, tried.tree, region.source)
+            found = spans(region.tree, meant_tree, region.source)
+            found = tuple(sorted((*found, *more), key=lambda span: span.start))
             text = edited(region.source.text, found)
             tree = ast.parse(text)
         except (SyntaxError, ValueError, RecursionError):
             return None
-        for old, new in zip(region.tree.body, tried.tree.body):
+        for old, new in zip(region.tree.body, meant_tree.body):
             here = old.value if isinstance(old, ast.Expr) and isinstance(old.value, ast.Lambda) else old
             meant = new.value if isinstance(new, ast.Expr) and here is not old else new
             there = _followed(tree, _way(region.source.tree, here))
@@ -230,10 +246,24 @@ class Prover:
         for point in points:
             if finite(fine, point.inputs) is None:
                 continue
-            found = examine(fine, point, self.settings.rng(63), self.settings, own=True)
+            try:
+                found = examine(fine, point, self.settings.rng(63), self.settings, own=True)
+            except Exception:  # a gradient may have no value where its function has one
+                if self._fails(point):
+                    continue
+                return point.label
             if found.verdict == "wrong" and not excuse(fine, point, found, self.settings):
                 return point.label
         return ""
+
+    def _fails(self, point: Point) -> bool:
+        """Tell whether the rule as it is fails at a point, too."""
+        given = tuple(x.astype(g.dtype) for x, g in zip(point.inputs, self.subject.inputs))
+        try:
+            self.subject.pullback(given, self.subject.forward(given))
+        except Exception:
+            return True
+        return False
 
     def twice(self, tried: Tried, inputs: Arrays) -> bool:
         """Tell whether the second order of a variant is right at a point."""
@@ -248,7 +278,8 @@ class Prover:
 
     def patch(self, tried: Tried, proof: Proof, points: tuple[str, ...]) -> Patch:
         """Hand a proven variant over."""
-        words = "; ".join(dict.fromkeys(edit.words for edit in tried.edits))
+        kept = [f"the forward does not keep `{name}` for it" for name in self.missing(tried)]
+        words = "; ".join([*dict.fromkeys(edit.words for edit in tried.edits), *kept])
         second = (f for f in proof.report.findings if f.probe == "second_order" and f.answer == "yes")
         order = 2 if any(second) else 1
         return Patch(self.region.source.file, self.region.source.text, proof.spans, words, points, order)

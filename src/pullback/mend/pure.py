@@ -43,10 +43,10 @@ CHANGING = {
 
 def impurity(tree: ast.AST, space: dict[str, Any], local: set[str] | None = None) -> str | None:
     """Name what looks impure in code that runs with these names; None if nothing does."""
-    return _Pass(set()).look(tree, space, _stored(tree) if local is None else local)
+    return _Pass(set()).look(tree, space, stored(tree) if local is None else local)
 
 
-def _stored(tree: ast.AST) -> set[str]:
+def stored(tree: ast.AST) -> set[str]:
     """Name what code gives a value to, or is handed."""
     stored = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
     return stored | {n.arg for n in ast.walk(tree) if isinstance(n, ast.arg)}
@@ -100,7 +100,7 @@ class _Pass:
         except (OSError, TypeError, SyntaxError):
             return  # a lambda in the middle of a line, or typed in
         space = {**function.__globals__, **dict(_cells(function))}
-        found = self.look(tree, space, _stored(tree))
+        found = self.look(tree, space, stored(tree))
         if found:
             yield f"`{function.__name__}`, which it calls: {found}"
 

@@ -169,7 +169,7 @@ def feeders(outer: ast.FunctionDef, grad: Function) -> list[ast.stmt]:
         if statement is grad:
             continue
         given = _given(statement)
-        simple = isinstance(statement, (ast.Assign, ast.AnnAssign)) and all(
+        simple = isinstance(statement, (ast.Assign, ast.AnnAssign, ast.FunctionDef)) and all(
             isinstance(n, (ast.Name, ast.Tuple, ast.List)) for n in _targets(statement)
         )
         reads = _names(statement, skip=grad) - (given if simple else set())

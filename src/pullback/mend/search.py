@@ -2,8 +2,9 @@
 
 Candidates run in this process: a forked one would hang in a framework's threads, and a new one would have to
 run the user's program again. What keeps that safe: only code that looks pure is run, on small copies of the
-inputs, with a timer for each candidate and a budget in CPU seconds for all; nothing is printed or written. In
-the command `pullback check` this process is the child in which a rule is checked already.
+inputs, with a timer for each candidate, and for all of them a budget in CPU seconds and a limit of memory;
+nothing is printed or written. In the command `pullback check` this process is the child in which a rule is
+checked already.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from types import CodeType
+from types import CodeType, ModuleType
 from typing import Any
 
 from pullback import hosts, tree
@@ -19,18 +20,20 @@ from pullback.checker.budget import Budget, Spent
 from pullback.checker.finding import Report
 from pullback.checker.settings import Settings
 from pullback.checker.space import roundoff
-from pullback.checker.within import within
+from pullback.checker.within import placed, within
 from pullback.mend.bench import Bench, Tried, complexity
 from pullback.mend.edit import kinds
 from pullback.mend.moment import Moment, moment, recorded
 from pullback.mend.patch import Mending, Patch
 from pullback.mend.points import described, moments, renumbered, shrunk
 from pullback.mend.prove import Prover
-from pullback.mend.pure import impurity
+from pullback.mend.pure import impurity, stored
 from pullback.mend.region import Region
+from pullback.mend.saved import saved
 from pullback.mend.seat import Way, followed, ways
 from pullback.mend.source import RefusedError
-from pullback.mend.spelling import spelling
+from pullback.mend.spelling import Spelling, spelling
+from pullback.mend.tree import alike
 from pullback.mend.watch import Watch
 from pullback.view import subject_of
 from pullback.view.subject import Opened, Subject
@@ -48,32 +51,40 @@ def mend(
     report: Report,
     *,
     budget: float,
+    domain: Any = None,
 ) -> Mending:
     """Search edits that make a wrong rule right; the user's files and objects stay as they are."""
     start = time.process_time()
     search: Search | None = None
+    spent = False
     try:
-        search = Search(function, tuple(args), dict(kwargs), report, Budget(budget))
+        search = Search(function, tuple(args), dict(kwargs), report, Budget(budget), domain)
         with search.watch.around():
             patches = search.run()
         refused = None
     except RefusedError as reason:
         patches, refused = (), str(reason)
     except Spent:
-        patches, refused = tuple(search.patches) if search is not None else (), None
+        patches, refused, spent = tuple(search.patches) if search is not None else (), None, True
     except Exception as error:  # a user's function may fail in any way it likes
         patches, refused = (), f"it could not be searched: {type(error).__name__}: {str(error)[:120]}"
     used = time.process_time() - start
     if search is None:
-        return Mending(seconds=used, refused=refused)
-    return Mending(tuple(patches), search.tried, used, refused, tuple(search.kinds))
+        return Mending(seconds=used, refused=refused, spent=spent)
+    return Mending(tuple(patches), search.tried, used, refused, tuple(search.kinds), spent)
 
 
 class Search:
     """Hold one search."""
 
     def __init__(
-        self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], report: Report, budget: Budget
+        self,
+        function: Any,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        report: Report,
+        budget: Budget,
+        domain: Any = None,
     ) -> None:
         self.report, self.budget = report, budget
         self.patches: list[Patch] = []
@@ -84,7 +95,7 @@ class Search:
         self.found: list[Moment] = []
         self.watch = Watch()
         host = hosts.among(tree.flatten([args, kwargs])[0], function, report.name)
-        given = within(subject_of(host, function, args, kwargs))
+        given = within(placed(subject_of(host, function, args, kwargs), domain))
         self.framework = hosts.framework_of(host) or ""
         if given.intent.kind != "exact":
             raise RefusedError(
@@ -93,7 +104,7 @@ class Search:
         if given.opened is None or given.is_builtin:
             raise RefusedError("it is not a rule whose gradient can be called by itself")
         finer = given.astype("float64", False) if given.astype is not None else None
-        self.subject: Subject = given if finer is None else within(finer)
+        self.subject: Subject = given if finer is None else within(replace(finer, domain=given.domain))
         unit = roundoff([x for x, d in zip(given.inputs, given.differentiable) if d])
         self.settings = Settings(seed=report.seed, xla=False, export=False, shipped=unit)
         self.other = self._other(host, function, args, kwargs)
@@ -116,7 +127,7 @@ class Search:
         try:
             given = subject_of(host, function, *call)
             finer = given.astype("float64", False) if given.astype is not None else None
-            return within(given if finer is None else finer)
+            return within(replace(given if finer is None else finer, domain=self.subject.domain))
         except Exception:  # other numbers may be none that it takes
             return None
 
@@ -143,8 +154,11 @@ class Search:
         refused: list[RefusedError] = []
         for way in self.ways:
             try:
-                self.prover = replace(self.prover, region=self._region(way))
-                bench = self.bench = self._bench([m.at(way) for m in self.found])
+                region = self._region(way)
+                beside = saved(region.source, region.grad) if not way else None
+                at = [m.at(way).beside(beside, stored(region.grad)) for m in self.found]
+                self.prover = replace(self.prover, region=region, saved=beside, unsaved=at[0].unsaved)
+                bench = self.bench = self._bench(at)
                 base = self._base(bench)
             except RefusedError as reason:
                 refused.append(reason)
@@ -181,9 +195,10 @@ class Search:
 
     def _bench(self, found: list[Moment]) -> Bench:
         region, first = self.prover.region, found[0]
-        tensor = next((n for n in region.parameters() if n in first.names or n), "")
-        written = spelling(first.space, first.names, self.framework, tensor)
-        return Bench(region, found, written, self.budget, self.watch)
+        bench = Bench(region, found, Spelling({}, ""), self.budget, self.watch)
+        tensor = next(iter(region.parameters()), "")
+        bench.spelling = spelling(bench.spaces[0], first.names, self.framework, tensor)
+        return bench
 
     def _second(self, bench: Bench, base: Tried) -> None:
         """Try edits that keep the first order, where only the second is wrong."""
@@ -193,8 +208,8 @@ class Search:
         for kind in kinds():
             if not getattr(kind, "KEEPS", False):
                 continue
-            self.kinds.append(kind.WORDS)
             for edit in kind.edits(bench, base):
+                self._note(kind)
                 tried = bench.attempt(base, edit)
                 allowed = min(PROOF, self.budget.left)
                 if tried is None or not bench.guarded(self.prover.twice, tried, inputs, seconds=allowed):
@@ -219,18 +234,22 @@ class Search:
 
     def _tried(self, bench: Bench, base: Tried, partial: list[Tried]) -> Iterator[list[Tried]]:
         for kind in kinds():
-            if kind.WORDS not in self.kinds:
-                self.kinds.append(kind.WORDS)
             for _ in range(4 if getattr(kind, "LEARNS", False) else 1):
                 known = len(bench.moments)
                 survivors: list[Tried] = []
                 for edit in kind.edits(bench, base):
+                    self._note(kind)
                     tried = bench.attempt(base, edit)
                     if tried is not None:
                         (survivors if tried.is_right else partial).append(tried)
-                yield sorted(survivors, key=lambda t: complexity(t, base.tree))
+                yield sorted(survivors, key=complexity)
                 if len(bench.moments) == known:
                     break
+
+    def _note(self, kind: ModuleType) -> None:
+        """Remember that edits of a kind were tried."""
+        if kind.WORDS not in self.kinds:
+            self.kinds.append(kind.WORDS)
 
     def _proven(self, survivors: list[Tried]) -> bool:
         """Prove survivors, the smallest first; what fails teaches a new moment."""
@@ -260,9 +279,8 @@ class Search:
         """Tell whether a variant is as small as the one that was proven, and says something else."""
         first = self.proven[0]
         said = [edit.words for edit in tried.edits]
-        return complexity(tried, tried.tree) == complexity(first, first.tree) and said != [
-            edit.words for edit in first.edits
-        ]
+        same = alike(tried.tree, first.tree) or said == [edit.words for edit in first.edits]
+        return complexity(tried) == complexity(first) and not same
 
     def _learn(self, report: Report) -> None:
         """Make a moment of the point that a survivor failed at."""
@@ -273,23 +291,24 @@ class Search:
                 made = moment(self.subject, label, given, self.settings, 200 + len(self.bench.moments))
                 if made is not None:
                     self.found.append(made)
-                    self.bench.learn(made.at(self.bench.moments[0].way))
+                    way, prover = self.bench.moments[0].way, self.prover
+                    self.bench.learn(made.at(way).beside(prover.saved, stored(prover.region.grad)))
                 return
 
     def _together(self, bench: Bench, base: Tried, partial: list[Tried]) -> None:
         """Put edits together that mend one input each."""
-        ordered = sorted(partial, key=lambda t: complexity(t, base.tree))
+        ordered = sorted(partial, key=complexity)
         states = ordered[:12]
         for _ in range(len(base.right)):
             grown: list[Tried] = []
             for state in states[:6]:
-                missing = next(i for i, right in enumerate(state.right) if not right)
+                missing = next((i for i, right in enumerate(state.right) if not right), 0)
                 for tried in [t for t in ordered if t.right[missing]][:6]:
                     found = bench.attempt(state, tried.edits[-1])
                     if found is not None:
                         grown.append(found)
             done = [t for t in grown if t.is_right]
-            if done and self._proven(sorted(done, key=lambda t: complexity(t, base.tree))):
+            if done and self._proven(sorted(done, key=complexity)):
                 return
             states = [t for t in grown if not t.is_right]
             if not states:

@@ -28,6 +28,7 @@ def mended(
     kwargs: Mapping[str, Any],
     settings: Settings,
     searching: Callable[[], AbstractContextManager[None]] = contextlib.nullcontext,
+    domain: Any = None,
 ) -> Report:
     """Search an edit for a wrong rule, if that is asked for, and add what was found to its report."""
     if settings.mend <= 0 or report.verdict != "wrong":
@@ -35,9 +36,9 @@ def mended(
     if looks_meant(report):
         return noted(report, Mending(refused="it looks different on purpose: declare it"), settings.folder)
     with searching():
-        found = searched(report, function, args, kwargs, settings.mend)
+        found = searched(report, function, args, kwargs, settings.mend, domain)
         if not found.patches:
-            found = replace(found, instead=resort(function, args, kwargs, settings))
+            found = replace(found, instead=resort(function, args, kwargs, settings, domain))
     return noted(report, found, settings.folder)
 
 
@@ -47,12 +48,13 @@ def searched(
     args: tuple[Any, ...],
     kwargs: Mapping[str, Any],
     seconds: float,
+    domain: Any = None,
 ) -> Mending:
     """Run the search; whatever it does, there is an answer."""
     try:
         from pullback.mend.search import mend  # it checks what it finds, with all that this needs
 
-        found: Mending = mend(function, args, dict(kwargs), report, budget=seconds)
+        found: Mending = mend(function, args, dict(kwargs), report, budget=seconds, domain=domain)
         return found
     except KeyboardInterrupt:  # of the search; what the check has found is wanted all the same
         return Mending(refused="the search was interrupted")
@@ -62,13 +64,17 @@ def searched(
 
 
 def resort(
-    function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any], settings: Settings
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
+    settings: Settings,
+    domain: Any = None,
 ) -> str | None:
     """Ask for the last resort, as far as the budget of the search goes; None where there is none."""
     from pullback.mend.instead import instead
 
     try:
-        return instead(function, args, kwargs, replace(settings, budget=settings.mend))
+        return instead(function, args, kwargs, replace(settings, budget=settings.mend), domain)
     except (Exception, KeyboardInterrupt):  # the body is the user's, too
         return None
 
@@ -77,7 +83,7 @@ def noted(report: Report, found: Mending, folder: str = "") -> Report:
     """Say in findings what was found; the first failure carries the smallest edit, too."""
     notes = [_suggestion(patch, folder, report, first=not i) for i, patch in enumerate(found.patches)]
     if not notes:
-        notes = [_note(_nothing(found))]
+        notes = [_nothing(found)]
     if found.instead:
         notes.append(_note(f"the last resort: {found.instead}"))
     findings = list(report.findings)
@@ -97,12 +103,16 @@ def _suggestion(patch: Patch, folder: str, report: Report, *, first: bool) -> Fi
     return replace(_note(said), where="\n".join(lines), patch=unified(patch, folder))
 
 
-def _nothing(found: Mending) -> str:
+def _nothing(found: Mending) -> Finding:
     if found.refused:
-        return f"no edit: {found.refused}"
-    kinds = f" ({'; '.join(found.edits)})" if found.edits else ""
-    count = f"{found.tried} were tried{kinds} in {found.seconds:.1f} s of CPU time"
-    return f"no edit was found that makes it right; {count}"
+        return _note(f"no edit: {found.refused}")
+    much = f"{found.tried} were tried in {found.seconds:.1f} s of CPU time"
+    ended = ", which is all that it was given" if found.spent else ""
+    note = _note(f"no edit was found that makes it right; {much}{ended}")
+    if not found.edits:
+        return note
+    more = ["a larger budget may find more: --mend-budget, mend_budget="] if found.spent else []
+    return replace(note, where="\n".join(["of these kinds:", *(f"  {kind}" for kind in found.edits), *more]))
 
 
 def _note(sentence: str) -> Finding:

@@ -46,6 +46,7 @@ OPERATORS = {
     ast.Pow: 14,
 }
 ATOM = 17
+TOKENS = (ast.operator, ast.unaryop, ast.cmpop, ast.boolop, ast.expr_context)
 
 
 def tightness(node: ast.AST) -> int:
@@ -94,6 +95,27 @@ def size(node: ast.AST) -> int:
     return sum(not isinstance(part, (ast.expr_context, ast.operator, ast.unaryop)) for part in ast.walk(node))
 
 
+def alike(a: ast.AST, b: ast.AST) -> bool:
+    """Tell whether two trees multiply and add the same, in whatever order."""
+    return _ordered(a) == _ordered(b)
+
+
+def _ordered(node: Any) -> str:
+    if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Mult)):
+        kind = type(node.op)
+        parts, waiting = [], [node.left, node.right]
+        while waiting:
+            part = waiting.pop()
+            if isinstance(part, ast.BinOp) and isinstance(part.op, kind):
+                waiting += [part.left, part.right]
+            else:
+                parts.append(_ordered(part))
+        return f"{kind.__name__}({', '.join(sorted(parts))})"
+    if not isinstance(node, ast.AST):
+        return repr([_ordered(part) for part in node]) if isinstance(node, list) else repr(node)
+    return f"{type(node).__name__}({', '.join(_ordered(getattr(node, f, None)) for f in node._fields)})"
+
+
 def exchanged(node: Any, new: Mapping[int, ast.AST]) -> Any:
     """Give a tree with other nodes in the places of some, told by identity; the rest is shared."""
     if id(node) in new:
@@ -128,12 +150,11 @@ def differences(
         for f in old._fields
         if not isinstance(getattr(old, f, None), (ast.AST, list))
     )
-    tokens = (ast.operator, ast.unaryop, ast.cmpop, ast.boolop, ast.expr_context)
     plain = plain and all(
-        type(a) is type(b) for (*_, a), (*_, b) in zip(inner_old, inner_new) if isinstance(a, tokens)
+        type(a) is type(b) for (*_, a), (*_, b) in zip(inner_old, inner_new) if isinstance(a, TOKENS)
     )
     changed = [
-        (a, b) for a, b in zip(inner_old, inner_new) if a[2] is not b[2] and not isinstance(a[2], tokens)
+        (a, b) for a, b in zip(inner_old, inner_new) if a[2] is not b[2] and not isinstance(a[2], TOKENS)
     ]
     if plain and changed and not isinstance(old, ast.JoinedStr):
         for (name, index, a), (_, _, b) in changed:
@@ -189,6 +210,8 @@ def spans(old: ast.AST, new: ast.AST, source: Source) -> tuple[Span, ...]:
     for before, after, parent, (field, index) in differences(old, new):
         text = rendered(after, source, known)
         start, stop = source.span(before)
+        if isinstance(after, ast.Tuple) and isinstance(before, ast.Tuple) and source.text[start] != "(":
+            text = text.removeprefix("(").removesuffix(")")
         held = source.text[:start].rstrip().endswith("(") and source.text[stop:].lstrip().startswith(")")
         loose = parent is not None and tightness(after) < needed(parent, field, index)
         if (loose or _splits(after, text)) and not (held and isinstance(parent, (ast.BinOp, ast.UnaryOp))):

@@ -1,10 +1,14 @@
-"""The surroundings of a search: silent, with a timer for every candidate."""
+"""The surroundings of a search: silent, with a timer for every candidate and a limit of memory for all.
+
+A candidate that asks for more gets the error that its framework has for it, and is one that failed.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import math
 import os
+import re
 import signal
 import sys
 import threading
@@ -15,6 +19,13 @@ from collections.abc import Iterator
 import numpy as np
 
 from pullback.clock import AGAIN, Clock
+
+try:
+    import resource
+except ImportError:  # Windows has no such limits
+    resource = None  # type: ignore[assignment]
+
+ROOM = 1 << 30  # bytes beside what the process has: eight arrays of all pairs of the inputs
 
 
 class Slow(BaseException):
@@ -38,6 +49,7 @@ class Watch:
             contextlib.redirect_stderr(nowhere),
             warnings.catch_warnings(),
             np.errstate(all="ignore"),
+            limited(),
             watching,
         ):
             warnings.simplefilter("ignore")
@@ -55,6 +67,32 @@ class Watch:
             raise
         finally:
             self.end = before
+
+
+@contextlib.contextmanager
+def limited(room: int = ROOM) -> Iterator[None]:
+    """Let the process take this much more memory, and no more, where the system keeps such a limit."""
+    held = _held()
+    if resource is None or held is None:
+        yield
+        return
+    soft, hard = before = resource.getrlimit(resource.RLIMIT_DATA)
+    lowest = min([held + room, *(n for n in before if n != resource.RLIM_INFINITY)])
+    resource.setrlimit(resource.RLIMIT_DATA, (lowest, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
+
+
+def _held() -> int | None:
+    """Count the bytes that the limit would count; only Linux tells."""
+    try:
+        with open("/proc/self/status") as stream:
+            found = re.search(r"^VmData:\s+(\d+) kB", stream.read(), re.MULTILINE)
+    except OSError:
+        return None
+    return int(found[1]) * 1024 if found else None
 
 
 def _free() -> bool:

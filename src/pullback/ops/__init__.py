@@ -44,6 +44,7 @@ from pullback.ops.median import median
 from pullback.ops.min import min
 from pullback.ops.minimum import minimum
 from pullback.ops.mish import mish
+from pullback.ops.mlp import mlp
 from pullback.ops.normalize import normalize
 from pullback.ops.prod import prod
 from pullback.ops.relu import relu
@@ -113,6 +114,7 @@ __all__ = [
     "min",
     "minimum",
     "mish",
+    "mlp",
     "normalize",
     "prod",
     "relu",

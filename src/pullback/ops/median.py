@@ -38,8 +38,9 @@ def _middle(xp: Any, x: Any, axes: tuple[int, ...] | None) -> tuple[Any, Any]:
             fix="x.set_shape(…), or another axis",
         )
     y = xp.sort(flat, axis=axis)
-    before = (slice(None),) * (axis % len(shape))
-    low, high = (y[(*before, slice(k, k + 1))] for k in ((n - 1) // 2, n // 2))
+    before = (slice(None),) * (axis % len(shape or ()))
+    places = [(*before, slice(k, k + 1)) for k in ((n - 1) // 2, n // 2)]
+    low, high = (y[place] for place in places)
     if axes is None:
         low, high = xp.reshape(low, ()), xp.reshape(high, ())
     return low, high

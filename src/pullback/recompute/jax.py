@@ -77,7 +77,8 @@ def _half(plan: Plan, x: Tensor) -> First:
         return jax.core.eval_jaxpr(program.jaxpr, reads, x)
 
     def again(x: Tensor, reads: Sequence[Tensor], slope: Tensor) -> Any:
-        # the second run waits for the cotangent, and is not merged with the first
+        # the second run waits for the cotangent, and is not merged with the first; `arrays.held` would hold
+        # on a processor too, but is not linear to a proof
         x, slope = jax.lax.optimization_barrier((x, slope))  # type: ignore[no-untyped-call]
         moving = [i for i, read in enumerate(reads) if plan.host.differentiable(read)]
 

@@ -2,8 +2,7 @@
 
 The function runs unrecorded, and its values are grafted onto what it reads: its inputs, the tensors that it
 closes over, and its variables. The pullback of the graft runs the function again on those. In a graph the
-second run must wait for the cotangents and must not be merged with the first, so its inputs pass through a
-choice that is always the same and that no compiler knows: XLA does not heed control dependencies.
+second run must wait for the cotangents and must not be merged with the first, so its inputs are held.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ import tensorflow as tf
 
 from pullback import outputs
 from pullback.hosts.operation import Tensor
-from pullback.hosts.tensorflow import captures, eager, graph, recording, replay
+from pullback.hosts.tensorflow import arrays, captures, eager, graph, recording, replay
 from pullback.plan import Plan
 from pullback.recompute.chain import Chain, First, grafted
 from pullback.recompute.framework import Body, Framework, Tensors, unrolled
@@ -161,7 +160,7 @@ def _pulled(
         here = tf.compat.v1.get_default_graph()
         captured = [graph.inside(tensor, here) for tensor in captured]
         if not looped:
-            inputs = _held(inputs, [*cotangents, *values])
+            inputs = arrays.held(inputs, [*cotangents, *values])
     run = replay.Second(first.run, first.variables, weights)
     with tf.GradientTape() as tape:
         tape.watch([x for x in (*inputs, *captured, *weights) if plan.host.differentiable(x)])
@@ -185,14 +184,3 @@ def _sum(a: Any, b: Any) -> Any:
     if a is None or b is None:
         return b if a is None else a
     return tf.convert_to_tensor(a) + tf.convert_to_tensor(b)
-
-
-def _held(inputs: list[Any], after: Sequence[Any]) -> list[Any]:
-    """Give the inputs of a graph again, once other tensors are computed."""
-    never = tf.constant(False)
-    for tensor in after:
-        if tensor.dtype.is_floating:
-            # nothing is larger than infinity; a compiler does not ask, since one element is no constant
-            one = tf.reduce_max(tf.reshape(tensor, [-1])[:1])
-            never = never | (one > tf.constant(float("inf"), tensor.dtype))
-    return [tf.where(never, tf.zeros_like(x), x) for x in inputs]

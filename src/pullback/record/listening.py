@@ -29,7 +29,9 @@ def recording(recorder: Recorder) -> Iterator[Recorder]:
     sites: weakref.WeakKeyDictionary[Any, tuple[str, int]] = weakref.WeakKeyDictionary()
 
     def own_made(function: Any) -> None:
-        sites[function] = _caller()
+        site = _caller()
+        if site is not None:
+            sites[function] = site
         recorder.made(lambda: Own(function, sites.get(function)))
 
     def own_called(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
@@ -88,9 +90,11 @@ def replacement(framework: str, chosen: Any, kind: str, names: tuple[str, ...], 
     return with_gradient(operation, gradient, differs=reason)
 
 
-def _caller() -> tuple[str, int]:
-    """Find the line of the program that makes a rule."""
+def _caller() -> tuple[str, int] | None:
+    """Find the line of the program that makes a rule; a module of ours that is loaded is no such line."""
     frame = sys._getframe(1)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(HERE):
+        if frame.f_code.co_name == "<module>":  # whoever imports it does not make its rules
+            return None
         frame = frame.f_back
     return os.path.abspath(frame.f_code.co_filename), frame.f_lineno

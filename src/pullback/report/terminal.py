@@ -1,4 +1,4 @@
-"""The report on a terminal: one block a failure, and the table of the rules last. Plain text elsewhere."""
+"""The report on a terminal: a block a failure, the table of rules, what to type next; else plain text."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import TextIO
 
 from pullback.report.block import HEADINGS, table
 from pullback.report.entry import Entry, Run, worst
+from pullback.report.text import ahead, row, summary
 from pullback.report.text import blocks as said
-from pullback.report.text import row, summary
 
 WIDE = 120  # columns that the whole table needs
 COLOURS = {"right": "green", "wrong": "bold red", "undecided": "yellow"}
@@ -65,4 +65,5 @@ def _rich(run: Run, told: list[tuple[Entry, str]], stream: TextIO) -> None:
             style = COLOURS[worst(group).report.verdict]
             rows.add_row(*(Text(cells[i], style=style if i == 1 else "") for i in shown))
         console.print(rows)
-        console.print(Text(summary(run)), soft_wrap=True)
+        for line in (summary(run), *ahead(run)):
+            console.print(Text(line), soft_wrap=True)

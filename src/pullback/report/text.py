@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pullback.report.block import block, cells, declared, looks_meant, reason, unfinished
+from pullback.report.block import block, cells, declared, looks_meant, mendings, reason, unfinished
 from pullback.report.entry import Entry, Run, not_checked, worst
 from pullback.report.printable import printable
 
@@ -34,6 +34,16 @@ def summary(run: Run) -> str:
     said = ", ".join(f"{n} {label}" for _, label, n in counts(groups))
     rules = "1 rule" if len(groups) == 1 else f"{len(groups)} rules"
     return f"{rules}: {said or 'nothing checked'}; seed {run.seed}"
+
+
+def ahead(run: Run) -> list[str]:
+    """List what to type next where something is wrong: for what a cause means, and for an edit."""
+    groups = [(word(group), worst(group).report) for group in run.rules()]
+    causes = [cause for name, report in groups if name in ("wrong", "surrogate") for cause in report.causes]
+    lines = [f"next: pullback explain {causes[0]}"] if causes else []
+    if any(name == "wrong" and not mendings(report) for name, report in groups):
+        lines.append("next: the same command with --mend, which searches an edit and proves it")
+    return lines
 
 
 def counts(groups: Sequence[Sequence[Entry]]) -> list[tuple[str, str, int]]:

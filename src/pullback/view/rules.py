@@ -8,6 +8,8 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from pullback import contract, outputs, tree
 from pullback.application import Application, RulePullback
 from pullback.declare import Declaration
@@ -18,7 +20,8 @@ from pullback.plan import Plan, plan
 from pullback.rule import EXACT, Intent, Rule, signature_of
 from pullback.view.declared import claimed
 from pullback.view.native import ByHand, Opening
-from pullback.view.subject import Arrays, Cotangents, Opened, Pullback
+from pullback.view.subject import Array, Arrays, Cotangents, Opened, Pullback
+from pullback.wrapping import anew
 
 if TYPE_CHECKING:
     from pullback.view.adapter import Adapter
@@ -120,7 +123,10 @@ def opened(adapter: Adapter) -> Callable[[Arrays, Arrays], Opened] | None:
             with adapter.surroundings():
                 return adapter.host.run(function, given, {}, adapter.name)
 
-        return Opened(grad, tuple(given), called, laid, adapter.array)
+        def array(value: Any) -> Array:
+            return value if isinstance(value, np.ndarray) else adapter.array(value)
+
+        return Opened(grad, tuple(given), called, laid, array)
 
     return at
 
@@ -161,6 +167,8 @@ def _through(adapter: Adapter) -> Callable[[Sequence[Any], Sequence[Any]], Openi
     call = adapter.function
     if adapter.parameters or adapter.asked.built or not inspect.isfunction(call):
         return None
+    if hasattr(call, "external"):
+        return _outside(adapter, call)
 
     def opening(sources: Sequence[Any], given: Sequence[Any]) -> Opening:
         args, kwargs = adapter.arguments.filled(sources)
@@ -182,11 +190,30 @@ def _through(adapter: Adapter) -> Callable[[Sequence[Any], Sequence[Any]], Openi
     return opening
 
 
+def _outside(adapter: Adapter, call: Any) -> Callable[[Sequence[Any], Sequence[Any]], Opening]:
+    """Give the gradient of an external function as it runs outside of the framework: on arrays."""
+
+    def opening(sources: Sequence[Any], given: Sequence[Any]) -> Opening:
+        args, kwargs = adapter.arguments.filled(sources)
+        made, tensors = plan(call.rule, tuple(args), kwargs)
+        moving = [id(x) for x in tensors if made.host.differentiable(x)]
+
+        def lay(returned: Any) -> list[Any]:
+            found = dict(zip(moving, returned))
+            return [found.get(id(x)) if moves else None for x, moves in zip(sources, adapter.differentiable)]
+
+        return anew.opening(call, made, tensors, adapter.array), [adapter.array(x) for x in given], lay
+
+    return opening
+
+
 def remade(adapter: Adapter, parts: Mapping[Any, Any]) -> Any:
     """Give the callable made of other functions in the places of these; None where that cannot be."""
     rule = adapter.rule
     if rule is None:
         return None if adapter.native is None else adapter.native.remade(parts)
+    if hasattr(adapter.function, "external"):
+        return anew.anew(adapter.function, lambda part: parts.get(part, part))
     if rule.bare:  # a replacement: what it does stands in the closure of the callable
         made = parts.get(adapter.function)
         if made is not None:

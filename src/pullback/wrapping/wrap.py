@@ -181,16 +181,15 @@ def external(
     )
     held = External(function, roles, options, where)
     rule = Rule(
-        body=_body(held, function),
+        body=function,
         name=name,
         signature=signature_of(function),
         intent=held.intent(intent),
-        order=held.order,
         source=source_of(function),
         accuracy=held.accuracy if accuracy is None else accuracy,
         bare=True,
     )
-    return _decorated(held, rule, intent)
+    return external_of(held, rule, intent)
 
 
 def _body(held: External, function: Function) -> Function:
@@ -207,8 +206,9 @@ def _body(held: External, function: Function) -> Function:
     return body
 
 
-def _decorated(held: External, rule: Rule, declared: Any) -> ExternalFunction[..., Any]:
+def external_of(held: External, rule: Rule, declared: Any) -> ExternalFunction[..., Any]:
     """Make the function that users call, with the decorators for its gradient."""
+    rule = dataclasses.replace(rule, body=_body(held, held.role("function")), order=held.order)
     made = cast("ExternalFunction[..., Any]", function_of(rule, held.apply))
     held.rule = rule
 

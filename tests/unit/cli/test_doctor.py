@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from pathlib import Path
 
 import pytest
 
@@ -128,6 +129,12 @@ def test_on_a_terminal_it_says_the_same_words():
     )
     for word in ("pullback", "works", "too old: 1.0 found", "override", "wrong", "1 of 2 hosts work: jax"):
         assert word in stream.getvalue()
+
+
+def test_the_documentation_has_the_table_of_what_is_known():
+    page = (Path(__file__).parents[3] / "docs" / "hosts.md").read_text(encoding="utf-8")
+    rows = page.split("<!-- known -->")[1].split("<!-- until here -->")[0].strip().splitlines()[2:]
+    assert [tuple(cell.strip() for cell in row.strip("|").split("|")) for row in rows] == list(KNOWN)
 
 
 def test_what_is_known_is_supported_and_told_once():

@@ -1,6 +1,7 @@
 """A function that can run off its end is told from one that says what it returns, by its code alone."""
 
 import functools
+import warnings
 
 import pytest
 
@@ -131,7 +132,10 @@ def defined(tmp_path):
         path.write_text(PROGRAM, encoding="utf-8")
         space = {}
         _read.cache_clear()  # code is known by its content, and both have the same
-        exec(compile(PROGRAM, str(path) if with_source else "<typed>", "exec"), space)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SyntaxWarning)  # Python 3.14, of a `return` in a `finally`
+            code = compile(PROGRAM, str(path) if with_source else "<typed>", "exec")
+        exec(code, space)
         return {name: value for name, value in space.items() if callable(value)}
 
     yield define

@@ -2,6 +2,7 @@
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import torch
 
 import pullback as pb
@@ -20,14 +21,17 @@ def logistic(x):
 cube = pb.with_gradient(lambda x: x**3, lambda dy, x: 3 * dy * x)
 
 
-@pb.external
-def outside(x):
-    return x**3
+@pb.external(cache=4, retries=2)
+def outside(x, y):
+    return x * np.exp(y), x - y
 
 
 @outside.pullback
-def pull(dy, x):
-    return 3 * dy * x
+def pull(da, db, x, y, output):
+    return da * np.exp(y) + db, da * output[0] + db
+
+
+product = pb.external(partials=[lambda x, y: y, lambda x, y: y])(lambda x, y: x * y)
 
 
 @jax.custom_jvp

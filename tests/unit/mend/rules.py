@@ -57,3 +57,30 @@ def product(x, y):
 def maximum(x):
     y = tf.reduce_max(x)
     return y, lambda d: d * tf.cast(x == y, x.dtype)
+
+
+@rule("`d` does not go through `tf.cumsum`", normal(4))
+def cumulated(x):
+    return tf.cumsum(x), lambda d: d
+
+
+@rule("`b` is not transposed (line", normal(3, 3), normal(3, 3, seed=1))
+def matrices(a, b):  # at other shapes neither of the two runs until both are right
+    return a @ b, lambda d: (d @ b, a @ d)
+
+
+@rule("the term `-tf.reduce_mean(x * (d / r), -1, keepdims=True) * (x / r)` is missing", normal(2, 4))
+def normalised(x):
+    r = tf.sqrt(tf.reduce_mean(x * x, -1, keepdims=True))
+    return x / r, lambda d: d / r
+
+
+@rule("`3` stands where `6` is meant", normal(4), maker=pb.custom_gradient)
+def second_by_hand(x):
+    def grad(dy):
+        def gradgrad(ddx):
+            return ddx * dy * 3 * x
+
+        return dy * 3 * x**2, gradgrad
+
+    return x**3, grad

@@ -22,6 +22,16 @@ CASES = {
     ),
     "the only partial": (RULES.logistic, [torch.tensor(X)], "partials=lambda x: torch.sigmoid(x))"),
     "a gradient beside its function": (RULES.cube, [torch.tensor(X)], "lambda dy, x: 3 * (dy * x) * x)"),
+    "the pullback of a function outside of the framework": (
+        RULES.outside,
+        [torch.tensor(X), torch.tensor(X + 1.5)],
+        "return da * np.exp(y) + db, da * output[0] - db",
+    ),
+    "its partials": (
+        RULES.product,
+        [jnp.asarray(X), jnp.asarray(X + 1.5)],
+        "partials=[lambda x, y: y, lambda x, y: x]",
+    ),
     "a tangent": (RULES.cosine, [jnp.asarray(X)], "return cosine(x), -t * jnp.sin(x)"),
     "a slope that a maker was handed": (
         RULES.negated,
@@ -42,4 +52,13 @@ def test_it_is_mended_where_it_is_written(name):
     found = mend(function, tuple(at), {}, WRONG, budget=20.0)
     assert found.patches, (found.refused, found.tried)
     assert text in edited(found.patches[0].text, found.patches[0].spans)
-    assert found.patches[0].order == 2
+    assert found.patches[0].order == (1 if hasattr(function, "external") else 2)  # all that it has
+
+
+def test_an_external_function_is_the_users_own_after_a_search():
+    held = RULES.outside.external
+    roles = dict(held.roles)
+    mend(RULES.outside, (torch.tensor(X), torch.tensor(X)), {}, WRONG, budget=0.3)
+    assert RULES.outside.external is held
+    assert held.roles == roles
+    assert held.options.retries == 2

@@ -26,6 +26,11 @@ CASES = {
         ["grad_w.transpose(-1, -2)", "d.sum(0)"],
     ),
     "a number that only ctx holds": (RULES.Scaled.apply, [torch.tensor(normal(5)), 3.0], ["ctx.k"]),
+    "what the forward did not keep": (
+        RULES.Grown.apply,
+        [torch.tensor(normal(4)), torch.tensor(normal(5)[:4])],
+        ["save_for_backward(w, x)", "(w, x) = ctx.saved_tensors", "d * torch.exp(x) * w, d * torch.exp(x)"],
+    ),
     "residuals exchanged": (
         RULES.wave,
         [jnp.asarray(normal(4)), jnp.asarray(normal(5)[:4])],
@@ -34,7 +39,7 @@ CASES = {
     "what a maker was handed": (
         RULES.handed,
         [torch.tensor(normal(4))],
-        ["lambda x, d: d * (1 + -torch.tanh(x) ** 2))"],
+        ["lambda x, d: d * (1 - torch.tanh(x) ** 2))"],
     ),
     "a function that backward calls": (RULES.Called.apply, [torch.tensor(normal(4))], ["return 1 - y * y"]),
     "factor": (RULES.square, [jnp.asarray(normal(4))], ["d * 2 * x"]),

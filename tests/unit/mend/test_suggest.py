@@ -65,13 +65,13 @@ def said(report):
 def test_the_search_is_given_the_call_its_report_and_its_budget(search):
     heard = []
 
-    def mend(function, args, kwargs, report, *, budget):
-        heard.append((function, args, kwargs, report, budget))
+    def mend(function, args, kwargs, report, *, budget, domain):
+        heard.append((function, args, kwargs, report, budget, domain))
         return Mending((TWICE,))
 
     search(mend)
-    report = mended()
-    assert heard == [(len, (1,), {"k": 2}, WRONG, 0.5)]
+    report = suggest.mended(WRONG, len, (1,), {"k": 2}, ASKED, domain=(0, 1))
+    assert heard == [(len, (1,), {"k": 2}, WRONG, 0.5, (0, 1))]
     assert report.patch == DIFF
     assert report.mending == Mending((TWICE,))
     assert report.verdict == "wrong"
@@ -171,12 +171,20 @@ def test_no_edit_says_what_was_tried():
     found = Mending(
         tried=213, seconds=4.13, edits=("other names", "signs"), instead="delete the rule: costs 2x"
     )
-    report = suggest.noted(WRONG, found)
-    assert said(report) == [
-        "no edit was found that makes it right; 213 were tried (other names; signs) in 4.1 s of CPU time",
-        "the last resort: delete the rule: costs 2x",
-    ]
-    assert report.patch == ""
+    text = str(suggest.noted(WRONG, found))
+    expected = (
+        "  mend: no edit was found that makes it right; 213 were tried in 4.1 s of CPU time\n"
+        "  of these kinds:\n"
+        "    other names\n"
+        "    signs\n"
+        "\n"
+        "  mend: the last resort: delete the rule: costs 2x"
+    )
+    assert expected in text
+    assert suggest.noted(WRONG, found).patch == ""
+    spent = suggest.noted(WRONG, replace(found, spent=True, instead=None)).findings[-1]
+    assert spent.sentence.endswith("in 4.1 s of CPU time, which is all that it was given")
+    assert spent.where.endswith("\na larger budget may find more: --mend-budget, mend_budget=")
     assert said(suggest.noted(WRONG, Mending(refused="it prints"))) == ["no edit: it prints"]
 
 

@@ -1,5 +1,7 @@
 """Whose a rule is: a gradient given to a framework's function is the user's; a framework's own is counted."""
 
+import importlib.util
+
 import jax
 import jax.numpy as jnp
 import keras
@@ -83,6 +85,19 @@ def test_rules_of_the_frameworks_are_counted(recorder, call, said):
         call()
     assert not recorder.rules
     assert own_words(recorder) == said
+
+
+def test_a_rule_that_is_made_while_pullback_is_imported_stands_where_it_is_written():
+    recorder = Recorder(everything=True)
+    path = importlib.util.find_spec("pullback.ops.log1mexp").origin
+    spec = importlib.util.spec_from_file_location("pullback.ops.imported_late", path)
+    with recording(recorder):
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        module.log1mexp(torch.ones(2))
+    (rule,) = (rule for rule in seen(recorder).values() if rule.name == "log1mexp")
+    assert rule.path == path
+    assert [rule.path for rule in recorder.defined.values()] == [path]
 
 
 def test_a_loss_inside_fit_is_seen(recorder):

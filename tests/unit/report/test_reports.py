@@ -138,11 +138,12 @@ def test_a_poor_encoding_does_not_break_the_report(run):
     assert b"? ? ?" in data.getvalue()
 
 
-def test_a_terminal_gets_a_table_with_the_same_words(run):
-    class Terminal(io.StringIO):
-        def isatty(self):
-            return True
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
 
+
+def test_a_terminal_gets_a_table_with_the_same_words(run):
     long = "x0 = tf.constant([" + ", ".join(["1.0"] * 60) + "])"
     report = replace(WRONG, findings=(replace(FAILURE, reproducer=long),))
     run.entries[1] = replace(run.entries[1], report=report)
@@ -152,6 +153,31 @@ def test_a_terminal_gets_a_table_with_the_same_words(run):
         assert said in stream.getvalue()
     # code pastes: no border, no break
     assert f"    {long}\n" in stream.getvalue()
+
+
+MENDED = replace(WRONG, findings=(FAILURE, Finding("mend", "note", "no edit was found")))
+MEANT = replace(WRONG, findings=(replace(FAILURE, cause="surrogate"),))
+EXPLAIN, MEND = "next: pullback explain constant-factor", "next: the same command with --mend"
+
+
+@pytest.mark.parametrize(
+    ("report", "said"),
+    [
+        (WRONG, [EXPLAIN, MEND]),
+        (replace(WRONG, findings=(replace(FAILURE, cause=""),)), [MEND]),
+        (MENDED, [EXPLAIN]),
+        (MEANT, ["next: pullback explain surrogate"]),
+        (RIGHT, []),
+        (OPEN, []),
+    ],
+)
+def test_a_terminal_is_told_what_to_type_next(run, report, said):
+    run.entries = [replace(run.entries[0], report=report)]
+    stream = Terminal()
+    terminal.show(run, stream)
+    *_, told = stream.getvalue().partition("; seed 7\n")
+    assert [line[: len(expected)] for line, expected in zip(told.splitlines(), said)] == said
+    assert len(told.splitlines()) == len(said)
 
 
 @pytest.mark.parametrize(

@@ -139,4 +139,4 @@ def test_steps_leave_nothing_behind(kind):
     steps(20)
     counted = tensors()
     assert gain(steps, 64e6) < 64e6  # an array kept in every step would be 200 MB, or more
-    assert tensors() == counted
+    assert tensors() <= counted

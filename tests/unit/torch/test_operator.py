@@ -9,6 +9,10 @@ import torch
 import pullback as pb
 from pullback.errors import DefinitionError, ExternalError, HostError, OutputError
 
+# PyTorch 2.14 about itself, when `opcheck` looks at its own tensors
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:The .grad attribute of a Tensor that is not a leaf:UserWarning"
+)
 _names = (f"pullback_test::f{i}" for i in itertools.count())
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -100,6 +101,23 @@ def trail(x: Any, like: Any) -> Any:
         return tf.reshape(x, tf.concat([tf.shape(x), [1] * missing], 0))
     ones = tf.ones([tf.maximum(tf.rank(like) - tf.rank(x), 0)], tf.int32)
     return tf.reshape(x, tf.concat([tf.shape(x), ones], 0))
+
+
+def held(inputs: Sequence[Any], after: Sequence[Any]) -> list[Any]:
+    """Give tensors again, once others are computed: no compiler takes what comes of them for the same.
+
+    They pass through a choice that is always the same and that no compiler knows: XLA does not heed control
+    dependencies.
+    """
+    if tf.executing_eagerly():
+        return list(inputs)
+    never = tf.constant(False)
+    for tensor in after:
+        if tensor.dtype.is_floating:
+            # nothing is larger than infinity; a compiler does not ask, since one element is no constant
+            one = tf.reduce_max(tf.reshape(tensor, [-1])[:1])
+            never = never | (one > tf.constant(float("inf"), tensor.dtype))
+    return [tf.where(never, tf.zeros_like(x), x) for x in inputs]
 
 
 def report(bad: Any, text: str, counter: Any, result: Any) -> Any:

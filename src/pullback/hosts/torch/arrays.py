@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -103,6 +104,11 @@ def shaped(x: Any, like: Any) -> Any:
 def trail(x: Any, like: Any) -> Any:
     """Add axes of length one behind the last, up to the rank of another tensor."""
     return x.reshape(tuple(x.shape) + (1,) * max(like.ndim - x.ndim, 0))
+
+
+def held(inputs: Sequence[Any], after: Sequence[Any]) -> list[Any]:
+    """Give the tensors as they are: PyTorch runs what it is told, and `torch.compile` chooses itself."""
+    return list(inputs)
 
 
 def report(bad: Any, text: str, counter: Any, result: Any) -> Any:

@@ -116,7 +116,7 @@ class Taken:
         reason = (
             text if text.startswith(self.where) else f"{self.where}: {type(self._error).__name__}: {text}"
         )
-        self.eager = torch.compiler.disable(self._function, reason=reason)
+        self.eager = private.left_out(self._function, reason)
         return True
 
 

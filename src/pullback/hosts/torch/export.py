@@ -7,14 +7,12 @@ for each rule.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
-
-import torch
 
 from pullback.errors import HostError
 from pullback.hosts.operation import Operation
+from pullback.hosts.torch import private
 
-exporting: Callable[[], bool] = getattr(torch.compiler, "is_exporting", bool)
+exporting = private.exporting
 
 
 def warn(operation: Operation) -> None:

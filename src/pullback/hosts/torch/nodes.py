@@ -10,7 +10,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-import torch
+from pullback.hosts.torch import private
 
 Record = Callable[..., Any]
 
@@ -22,7 +22,7 @@ def named_nodes(kind: Any) -> Callable[[str], Record]:
     def by_name(name: str) -> Record:
         node = type(kind)(name, (kind,), {"__module__": kind.__module__, "__doc__": kind.__doc__})
         # `Function.apply` also serves transforms, which do not come here.
-        record: Record = super(torch.autograd.Function, node).apply
+        record: Record = super(private.SingleLevelFunction, node).apply
         return record
 
     return by_name

@@ -131,7 +131,7 @@ def _pin(old: Any, new: Any) -> Any:
     return _pinning([old], new) if new.requires_grad else old
 
 
-class Pinned(torch.autograd.Function):
+class Pinned(private.SingleLevelFunction):
     """The node of a tensor that the second run has made, with the value of the first."""
 
     @staticmethod
@@ -143,4 +143,4 @@ class Pinned(torch.autograd.Function):
         return None, cotangent
 
 
-_pinning = super(torch.autograd.Function, Pinned).apply
+_pinning: Any = Pinned.apply  # type: ignore[attr-defined]  # of its base, which PyTorch does not type

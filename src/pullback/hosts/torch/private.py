@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import inspect
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -38,6 +39,10 @@ dispatch_modes: Callable[[], int] = torch._C._len_torch_dispatch_stack
 # The level of forward mode, -1 outside of it. Every call asks: a partial one costs no frame.
 level: Callable[[], int] = functools.partial(getattr, forward_ad, "_current_level")
 pushes: Callable[[], bool] = torch._C._is_fwd_grad_enabled
+# In PyTorch 2.6 nobody but an export sets this flag.
+exporting: Callable[[], bool] = getattr(
+    torch.compiler, "is_exporting", functools.partial(getattr, torch.compiler, "_is_compiling_flag", False)
+)
 without_tangents = functools.partial(forward_ad._set_fwd_grad_enabled, False)
 single_level = enable_single_level_autograd_function
 unbatched = _functorch._unwrap_batched
@@ -88,6 +93,13 @@ def uncompiled() -> contextlib.AbstractContextManager[Any]:
     if stance is None or "torch._dynamo" not in sys.modules or traced() or torch.compiler.is_compiling():
         return contextlib.nullcontext()
     return stance("force_eager")
+
+
+def left_out(function: Callable[..., Any], reason: str) -> Callable[..., Any]:
+    """Give a function that Dynamo leaves to eager mode, and says why; PyTorch 2.6 does not say it."""
+    said = {"reason": reason} if "reason" in inspect.signature(torch.compiler.disable).parameters else {}
+    left: Callable[..., Any] = torch.compiler.disable(function, **said)
+    return left
 
 
 def in_one_call() -> Callable[..., Any]:

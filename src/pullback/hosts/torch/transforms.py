@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import torch
 from torch.autograd import forward_ad
 
 from pullback.hosts.operation import Operation, filled, fitted
@@ -101,7 +100,7 @@ class _Level:
         self.first = pinned.Noted()
 
 
-class LevelNode(torch.autograd.Function):
+class LevelNode(private.SingleLevelFunction):
     """The node of one call in the graph of one level."""
 
     @staticmethod

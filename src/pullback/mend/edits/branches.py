@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Iterator
 
 from pullback.mend.bench import Bench, Edit, Tried
-from pullback.mend.edit import called, filled
+from pullback.mend.edit import called, filled, parsed
 
 WORDS = "a branch: its condition, an arm, ties"
 RANK = 9
@@ -23,7 +24,7 @@ SIGNS = {ast.Lt: "<", ast.Gt: ">", ast.LtE: "<=", ast.GtE: ">=", ast.Eq: "==", a
 
 def edits(bench: Bench, base: Tried) -> Iterator[Edit]:
     """Change conditions and arms of branches; share at ties."""
-    known = list(conditions(bench, base))
+    known = conditions(bench, base)
     for node in bench.region.expressions(base.tree):
         at = bench.where(node)
         if isinstance(node, ast.Compare) and len(node.ops) == 1:
@@ -72,22 +73,29 @@ def _is_condition(node: ast.expr, bench: Bench) -> bool:
     return arrays is not None and arrays[0].dtype.kind == "b"
 
 
-def conditions(bench: Bench, base: Tried) -> Iterator[ast.expr]:
-    """List conditions: those of the code, and the usual ones of the names in reach."""
+def conditions(bench: Bench, base: Tried) -> list[ast.expr]:
+    """List conditions: those of the code, and the usual ones of the names in reach; asked once a variant."""
+    key = ("conditions", id(base.tree))
+    if key not in bench.memory:
+        bench.memory[key] = base.tree, list(_conditions(bench, base))
+    found: list[ast.expr] = bench.memory[key][1]
+    return found
+
+
+def _conditions(bench: Bench, base: Tried) -> Iterator[ast.expr]:
     seen = set()
     outer = bench.region.outer
     around = [] if outer is None else [n for n in ast.walk(outer) if isinstance(n, ast.Compare)]
+    masks = [parsed(n) for n, arrays in bench.names.items() if arrays[0].dtype.kind == "b"]
     texts = [n for n in bench.names if all(a.dtype.kind == "f" for a in bench.names[n])][:8]
-    made = [ast.parse(f"{n} {sign} {value}", mode="eval").body for n in texts for sign, value in USUAL]
+    made = [parsed(f"{n} {sign} {value}") for n in texts for sign, value in USUAL]
+    still = [n for n in texts if n not in bench.upstream][:4]
+    made += [parsed(f"{a} {sign} {b}") for a, b in itertools.combinations(still, 2) for sign in "<>"]
     if bench.spelling.has("abs"):
-        sized = [(n, bench.spelling.write("abs", e=n)) for n in texts]
-        made += [
-            ast.parse(f"{size} < {v}", mode="eval").body
-            for _, size in sized
-            for v in ("1", "1 / 2", "2", "3")
-        ]
-    for node in (*around, *bench.region.expressions(base.tree), *made):
-        if not isinstance(node, ast.Compare) or ast.dump(node) in seen:
+        sized = [bench.spelling.write("abs", e=n) for n in texts]
+        made += [parsed(f"{size} < {v}") for size in sized for v in ("1", "1 / 2", "2", "3")]
+    for node in (*around, *masks, *bench.region.expressions(base.tree), *made):
+        if (not isinstance(node, ast.Compare) and node not in masks) or ast.dump(node) in seen:
             continue
         seen.add(ast.dump(node))
         arrays = bench.arrays(node)

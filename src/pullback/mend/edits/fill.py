@@ -7,11 +7,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from pullback.mend.bank import Bank, Hit
+from pullback.mend.bank import Bank
 from pullback.mend.bench import Bench, Edit, Tried
 from pullback.mend.edit import binary, filled
 from pullback.mend.edits.branches import conditions
 from pullback.mend.holes import Hole, holes
+from pullback.mend.lookup import Hit
 from pullback.view.subject import Array
 
 WORDS = "an expression in the program's own words, put in the place of a part, or added or multiplied to it"
@@ -33,6 +34,7 @@ def edits(bench: Bench, base: Tried) -> Iterator[Edit]:
     with np.errstate(all="ignore"):
         for hole in found:
             old, wanted = hole.old, hole.wanted
+            moving, halves = bank.moves(wanted) is not False, list(_halves(bench, base, hole))
             targets.append(wanted)
             makers.append((hole, "whole", ""))
             if all(o.shape == w.shape for o, w in zip(old, wanted)):
@@ -40,17 +42,20 @@ def edits(bench: Bench, base: Tried) -> Iterator[Edit]:
                 makers.append((hole, "factor", ""))
                 targets.append([w - o for o, w in zip(old, wanted)])
                 makers.append((hole, "term", ""))
-            for text, arrays in _upstream(bench, wanted):
+            for condition, masks in () if moving else halves:
+                targets.append([np.where(m, np.nan, w) for m, w in zip(masks, wanted)])
+                makers.append((hole, f"branch {condition}", ""))
+            for text, arrays in _upstream(bench, wanted) if moving else ():
                 targets.append([_over(w, d) for d, w in zip(arrays, wanted)])
                 makers.append((hole, "upstream", text))
                 if all(o.shape == w.shape for o, w in zip(old, wanted)):
                     targets.append([_over(w - o, d) for o, d, w in zip(old, arrays, wanted)])
                     makers.append((hole, "upstream term", text))
-                for condition, masks in _halves(bench, base, hole):
+                for condition, masks in halves if moving else ():
                     targets.append(
                         [np.where(m, np.nan, _over(w, d)) for m, d, w in zip(masks, arrays, wanted)]
                     )
-                    makers.append((hole, f"branch {condition}", text))
+                    makers.append((hole, f"branch {condition}", f"{text} * "))
     hits = [
         (hit.rank + (kind == "whole") * 0.5, n, hole, kind, text, hit)
         for n, ((hole, kind, text), some) in enumerate(zip(makers, bank.lookup(targets, tolerance)))
@@ -128,9 +133,9 @@ def _edit(bench: Bench, hole: Hole, kind: str, text: str, hit: Hit) -> Edit:
         )
     if kind.startswith("branch "):
         condition = kind.removeprefix("branch ")
-        arms = {"a": "E", "b": f"{text} * F"}
+        arms = {"a": "E", "b": f"{text}F"}
         if condition.startswith("not "):
-            condition, arms = condition.removeprefix("not "), {"a": f"{text} * F", "b": "E"}
+            condition, arms = condition.removeprefix("not "), {"a": f"{text}F", "b": "E"}
         new = filled(bench.spelling.write("where", c=condition, **arms), e=node, f=hit.node)
         return Edit.of(node, new, f"`{bench.text(node)}` is meant as `{bench.text(new)}`{at}")
     if kind == "upstream":

@@ -36,4 +36,27 @@ TABLE = {
     "minimum": "{m}.minimum({a}, {b})",
     "maximum": "{m}.maximum({a}, {b})",
     "argsort": "{m}.argsort({e})",
+    "equal": "{m}.astype({a} == {b}, {a}.dtype)",
+    "number": "{m}.astype({e}, {x}.dtype)",
+    "normal": "{m}.exp(-{e} * {e} / 2)",
+    "eye": "{m}.eye(*{e}.shape[-2:], dtype={e}.dtype)",
+}
+# What arrays can do by themselves, where no module of arrays has a name.
+BARE = {
+    "sum": "({e}).sum(axis={axis})",
+    "sum_kept": "({e}).sum(axis={axis}, keepdims=True)",
+    "sum_all": "({e}).sum()",
+    "mean": "({e}).mean(axis={axis})",
+    "mean_kept": "({e}).mean(axis={axis}, keepdims=True)",
+    "mean_all": "({e}).mean()",
+    "transpose": "({e}).swapaxes(-1, -2)",
+    "conj": "({e}).conj()",
+    "abs": "abs({e})",
+    "square": "({e})**2",
+    "reciprocal": "1 / ({e})",
+    "positive": "(({e}) > 0)",
+    "count": "{e}.size",
+    "length": "{e}.shape[{axis}]",
+    "reshape": "({e}).reshape({x}.shape)",
+    "cast": "({e}).astype({x}.dtype)",
 }

@@ -39,5 +39,9 @@ TABLE = {
     "minimum": "{m}.minimum({a}, {b})",
     "maximum": "{m}.maximum({a}, {b})",
     "argsort": "{m}.argsort({e})",
+    "equal": "{m}.cast({a} == {b}, {a}.dtype)",
+    "number": "{m}.cast({e}, {x}.dtype)",
+    "normal": "{m}.exp(-{e} * {e} / 2)",
+    "eye": "{m}.eye(*{e}.shape[-2:], dtype={e}.dtype)",
 }
 BARE: dict[str, str] = {}

@@ -42,4 +42,8 @@ TABLE = {
     "concat": "{m}.cat([{a}, {b}], {axis})",
     "minimum": "{m}.minimum({a}, {b})",
     "maximum": "{m}.maximum({a}, {b})",
+    "equal": "({a} == {b}).to({a}.dtype)",
+    "number": "({e}).to({x}.dtype)",
+    "normal": "{m}.exp(-{e} * {e} / 2)",
+    "eye": "{m}.eye(*{e}.shape[-2:], dtype={e}.dtype)",
 }

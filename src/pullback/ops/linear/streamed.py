@@ -90,11 +90,12 @@ def row_sums(
 
     def grad(*cotangents: Array) -> Any:
         a, b, *c = cotangents
-        whole = a + b + c[0] if c else a + b
+        # the rest of the log-sum-exp goes with the factor of the row: one pass over the logits less
+        factor = ((a + b + c[0] if c else a + b) * xp.exp(-rest))[:, None]
 
         def pull(start: Any, size: Any, carry: Any) -> Any:
             ws, _, z = part(start, size)
-            g = whole[:, None] * xp.exp((z - level[:, None]) - rest[:, None])
+            g = factor * xp.exp(z - level[:, None])
             if c:
                 g = g - (c[0] / count)[:, None]
             g = uncapped(k.add_picked(g, labels, start, -b), z, cap)

@@ -64,10 +64,10 @@ class Program:
     ) -> None:
         self.run, self.linear, self.steps = run, linear, steps
         self.plain = plain  # no rule is met: the pullback is JAX's own, and looks at no values
-        self.refusal = known.refusal if known else None
+        self.refusal: Exception | None = known.refusal if known else None
         # Whether a program gives what the function gives; if that is not known, the first call asks.
-        self.same = known.same if known else None
-        self.same_outputs = known.same_outputs if known else None
+        self.same: bool | None = known.same if known else None
+        self.same_outputs: bool | None = known.same_outputs if known else None
         self.zeros: dict[Any, list[Any]] = {}
         self.both = quick(self._both)
         self.alone = quick(run)

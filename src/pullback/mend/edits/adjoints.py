@@ -1,0 +1,52 @@
+"""The cotangent does not go through an operation of the forward, or not backwards."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from pullback.mend.bench import Bench, Edit, Tried
+from pullback.mend.edit import called
+from pullback.mend.region import own
+
+WORDS = "an operation of the forward, applied to a part"
+RANK = 7.5
+# What turns an operation round, by its last word.
+BACKWARDS = {"cumsum": "reverse", "cumulative_sum": "reverse"}
+
+
+def edits(bench: Bench, base: Tried) -> Iterator[Edit]:
+    """Apply each operation of the forward that takes one tensor and keeps its shape to a part."""
+    operations = list(_operations(bench))
+    for node, arrays in bench.expressions(base.tree):
+        if arrays[0].dtype.kind not in "fc" or not arrays[0].ndim:
+            continue
+        for call, at in operations:
+            given = [node if i == at else part for i, part in enumerate(call.args)]
+            turned = BACKWARDS.get(called(call))
+            keywords = [k for k in call.keywords if k.arg != turned]
+            ways = [call.keywords]
+            if turned is not None and len(keywords) == len(call.keywords):
+                ways = [[*keywords, ast.keyword(turned, ast.Constant(True))]]
+            elif turned is not None:
+                ways = [keywords]
+            said = f"`{bench.text(node)}` does not go through `{bench.text(call.func)}`{bench.where(node)}"
+            for named in ways:
+                yield Edit.of(node, ast.Call(call.func, given, named), said)
+
+
+def _operations(bench: Bench) -> Iterator[tuple[ast.Call, int]]:
+    """List the calls of the forward with one tensor among their arguments, and where it stands."""
+    outer = bench.region.outer
+    seen = set()
+    for node in own(outer.body) if outer is not None else ():
+        if not isinstance(node, ast.Call) or any(isinstance(a, ast.Starred) for a in node.args):
+            continue
+        result = bench.arrays(node)
+        inside = [(i, bench.arrays(a)) for i, a in enumerate(node.args) if not isinstance(a, ast.Constant)]
+        tensors = [(i, a) for i, a in inside if a is not None and a[0].ndim]
+        if result is None or len(tensors) != 1 or result[0].shape != tensors[0][1][0].shape:
+            continue
+        if ast.dump(node.func) not in seen:
+            seen.add(ast.dump(node.func))
+            yield node, tensors[0][0]

@@ -1,0 +1,95 @@
+"""A function inside of the gradient is wrong: the first order is right, and the second is not.
+
+What such a function is handed is known to nobody while the first order runs: its edits are made by their
+form alone, and judged by the second order.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from pullback.mend.bench import Bench, Edit, Tried
+from pullback.mend.edit import OPERATORS, binary
+from pullback.mend.edits.numbers import others
+from pullback.mend.edits.signs import SWAPS, regrouped
+from pullback.mend.region import CLOSED, statements
+
+WORDS = "a sign, a factor, a term, a name or a number of a function inside"
+RANK = 12
+KEEPS = True  # leaves the first order as it is, and changes the second
+MOST = 6  # names that are tried in the place of one
+
+
+def edits(bench: Bench, base: Tried) -> Iterator[Edit]:
+    """Change what functions inside compute, if all that is wrong is the second order."""
+    if not base.is_right:
+        return
+    functions = [n for s in statements(base.tree) for n in ast.walk(s) if isinstance(n, CLOSED[:3])]
+    seen: set[int] = set()
+    for function in sorted(functions, key=_length):  # the innermost first
+        names = _names(bench, function)
+        for result in _results(function):
+            for node in ast.walk(result):
+                if isinstance(node, ast.expr) and id(node) not in seen:
+                    seen.add(id(node))
+                    yield from _changed(bench, node, names)
+            for part in result.elts if isinstance(result, ast.Tuple) else [result]:
+                yield from _scaled(bench, part, names)
+
+
+def _length(function: ast.AST) -> int:
+    return sum(1 for _ in ast.walk(function))
+
+
+def _results(function: ast.AST) -> Iterator[ast.expr]:
+    """List what a function computes: what it returns, and what it gives names to."""
+    if isinstance(function, ast.Lambda):
+        yield function.body
+        return
+    for node in ast.walk(function):
+        if isinstance(node, (ast.Return, ast.Assign)) and node.value is not None:
+            yield node.value
+
+
+def _names(bench: Bench, function: ast.AST) -> list[str]:
+    given = [n.arg for n in ast.walk(function) if isinstance(n, ast.arg)]
+    made = [n.id for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
+    return list(dict.fromkeys((*given, *made, *bench.names)))[:MOST]
+
+
+def _changed(bench: Bench, node: ast.expr, names: list[str]) -> Iterator[Edit]:
+    at = bench.where(node)
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        yield Edit.of(node, node.operand, f"a minus too many before `{bench.text(node.operand)}`{at}")
+    if isinstance(node, ast.BinOp):
+        for other in SWAPS.get(type(node.op), ()):
+            words = f"`{OPERATORS[type(node.op)]}` stands where `{OPERATORS[other]}` is meant{at}"
+            yield Edit.of(node, binary(node.left, other(), node.right), words)
+        yield Edit.of(node, node.left, f"`{bench.text(node.right)}` is too many{at}")
+        yield Edit.of(node, node.right, f"`{bench.text(node.left)}` is too many{at}")
+        for group in regrouped(node):
+            words = f"the brackets are wrong: `{bench.text(node)}` is meant as `{bench.text(group)}`{at}"
+            yield Edit.of(node, group, words)
+    if isinstance(node, ast.Constant):
+        for value in others(node.value):
+            if isinstance(value, bool) or value >= 0:
+                words = f"`{node.value!r}` stands where `{value!r}` is meant{at}"
+                yield Edit.of(node, ast.Constant(value), words)
+    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id in names:
+        for name in names:
+            if name != node.id:
+                words = f"`{node.id}` stands where `{name}` is meant{at}"
+                yield Edit.of(node, ast.Name(name, ast.Load()), words)
+
+
+def _scaled(bench: Bench, node: ast.expr, names: list[str]) -> Iterator[Edit]:
+    """Multiply a result by what may be missing."""
+    at, said = bench.where(node), bench.text(node)
+    if isinstance(node, (ast.Tuple, ast.Lambda, ast.Constant)):
+        return
+    yield Edit.of(node, ast.UnaryOp(ast.USub(), node), f"a minus is missing before `{said}`{at}")
+    for factor in (ast.Constant(2), *(ast.Name(name, ast.Load()) for name in names)):
+        words = f"the factor `{bench.text(factor)}` is missing{at}"
+        yield Edit.of(node, binary(node, ast.Mult(), factor), words)
+    yield Edit.of(node, binary(node, ast.Div(), ast.Constant(2)), f"`{said}` is not divided by `2`{at}")
