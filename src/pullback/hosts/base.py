@@ -180,6 +180,9 @@ class Arrays(Protocol):
     def put(self, rows: Tensor, place: Tensor, x: Tensor) -> Tensor:
         """Put a tensor into the place of a row. The rows as they were are used up: their memory may be."""
 
+    def first(self, rows: Tensor, place: Tensor) -> Tensor:
+        """Give the rows before a place; all of them where its value is not known, or would cost more."""
+
     def shaped(self, x: Tensor, like: Tensor) -> Tensor:
         """Give a tensor the shape of another with as many elements."""
 

@@ -86,6 +86,11 @@ def put(rows: Any, place: Any, x: Any) -> Any:
     return rows
 
 
+def first(rows: Any, place: Any) -> Any:
+    """Give the rows before a place."""
+    return rows[: int(place)]
+
+
 def shaped(x: Any, like: Any) -> Any:
     """Give an array the shape of another with as many elements."""
     return x.reshape(like.shape)

@@ -78,6 +78,11 @@ def put(rows: Any, place: Any, x: Any) -> Any:
     return tf.tensor_scatter_nd_update(rows, [[tf.cast(place, tf.int32)]], [x])
 
 
+def first(rows: Any, place: Any) -> Any:
+    """Give the rows before a place; all of them in a graph."""
+    return rows[: int(place)] if tf.executing_eagerly() else rows
+
+
 def shaped(x: Any, like: Any) -> Any:
     """Give a tensor the shape of another with as many elements."""
     found = tf.reshape(x, tf.shape(like))

@@ -91,6 +91,11 @@ def put(rows: Any, place: Any, x: Any) -> Any:
     return torch.where(places == place, x, rows)
 
 
+def first(rows: Any, place: Any) -> Any:
+    """Give the rows before a place; all of them where a transform sees it."""
+    return rows[: int(place)] if is_plain([rows, place]) else rows
+
+
 def shaped(x: Any, like: Any) -> Any:
     """Give a tensor the shape of another with as many elements."""
     return x.reshape(like.shape)
