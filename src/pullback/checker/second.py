@@ -24,7 +24,10 @@ def second_subject(subject: Subject, rng: np.random.Generator, given: Arrays | N
     finite = [np.isfinite(y.astype(np.complex128)) for y in subject.forward(subject.inputs)]
     given = _masked(given, finite)
     # What the first order gives None for is a constant to the rule, so it is one to the second.
-    alive = [k for k, g in enumerate(subject.pullback(subject.inputs, given)) if g is not None]
+    first = {k: g for k, g in enumerate(subject.pullback(subject.inputs, given)) if g is not None}
+    alive = list(first)
+    if subject.intent.kind == "differs":  # so is what it gives nothing but zeros: JAX makes that of None
+        alive = [k for k, g in first.items() if g.any()] or alive
     moves = tuple(moves and k in alive for k, moves in enumerate(subject.differentiable))
     if not alive:
         raise ValueError("no gradient flows to any input")
@@ -39,11 +42,11 @@ def second_subject(subject: Subject, rng: np.random.Generator, given: Arrays | N
             spread[k] = w
         by_input, by_cotangent = outer(inputs[:count], _masked(inputs[count:], finite), tuple(spread))
         # A missing second derivative counts as zero in every sum the host builds with it: so it does here.
-        first = [
+        of_inputs = [
             (np.zeros_like(x) if g is None else g) if d else None for g, x, d in zip(by_input, inputs, moves)
         ]
         rest = [np.zeros_like(x) if g is None else g for g, x in zip(by_cotangent, inputs[count:])]
-        return (*first, *_masked(tuple(rest), finite))
+        return (*of_inputs, *_masked(tuple(rest), finite))
 
     def is_inside(inputs: Arrays) -> bool:
         return subject.inside is None or subject.inside(inputs[:count])
