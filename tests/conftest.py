@@ -48,3 +48,14 @@ def pytest_collection_finish(session):
     gc.collect()
     gc.freeze()
     gc.set_threshold(200_000, 20, 20)  # tests that look for garbage collect it themselves
+
+
+_begun = set()
+
+
+def pytest_runtest_setup(item):
+    """Do the same before the first test of each file: with what compilers keep, it is millions again."""
+    if item.path not in _begun:
+        _begun.add(item.path)
+        gc.collect()
+        gc.freeze()
