@@ -130,7 +130,7 @@ def measure(name) -> list[tuple[str, float, float]]:
                 rounds(plain)
 
         arms["model"] = modelled
-    t = floors(arms, calls=1, rounds=10)
+    t = floors(arms, calls=1, rounds=40)
     step = {arm: µs / STEPS for arm, µs in t.items()}
     print(f"{name}: " + ", ".join(f"{arm} {µs:.0f} µs" for arm, µs in step.items()), flush=True)
     results = [
