@@ -12,8 +12,7 @@ import os
 import sys
 
 import numpy as np
-from peak_memory import main as measure
-from peak_memory import peak, temporary
+from peak_memory import Arms
 from side_by_side import floors, judge
 
 SIZES = (4, 4096, 64)  # heads, length, depth
@@ -104,23 +103,7 @@ def jax_program(way, sizes):
     return jax.jit(step).lower(*xs, do).compile(), (*xs, do)
 
 
-def jax_step(mode, way, sizes):
-    import jax
-
-    program, operands = jax_program(way, sizes)
-    return lambda: jax.block_until_ready(program(*operands))
-
-
-STEPS = {"tensorflow": tensorflow_step, "jax": jax_step, "torch": torch_step}
-
-
-def make(framework: str, mode: str, way: str, sizes):
-    return STEPS[framework](mode, way, sizes)
-
-
-def memory(framework: str, mode: str, way: str) -> float:
-    """Give the MiB that one step needs."""
-    return temporary(jax_program(way, SIZES)[0]) if framework == "jax" else peak(framework, mode, way)
+ARMS = Arms(tensorflow_step, torch_step, jax_program, SMALL, SIZES)
 
 
 def exact_dk() -> np.ndarray:
@@ -139,14 +122,14 @@ def exact_dk() -> np.ndarray:
 def compare(framework: str, rounds: int) -> list[tuple[str, float, float]]:
     results, exact = [], exact_dk()
     for mode in MODES[framework]:
-        arms = {way: STEPS[framework](mode, way, SIZES) for way in WAYS[framework]}
+        arms = {way: ARMS.step(framework, mode, way, SIZES) for way in WAYS[framework]}
         errors = {}
         for way, arm in arms.items():
             dk = np.asarray(arm()[1])
             errors[way] = np.linalg.norm(dk - exact) / np.linalg.norm(exact)
         times = floors(arms, calls=1, rounds=rounds)
         del arms
-        needed = {way: memory(framework, mode, way) for way in WAYS[framework]}
+        needed = {way: ARMS.memory(framework, mode, way) for way in WAYS[framework]}
         for way in WAYS[framework]:
             print(
                 f"{framework} {mode:<6} {way:<7} {times[way] / 1e3:8.0f} ms {needed[way]:8.1f} MiB   "
@@ -161,8 +144,8 @@ def compare(framework: str, rounds: int) -> list[tuple[str, float, float]]:
 
 
 def main() -> None:
-    measure(make, SMALL, SIZES)
-    chosen = [name for name in STEPS if name in sys.argv[1:]] or list(STEPS)
+    ARMS.main()
+    chosen = [name for name in WAYS if name in sys.argv[1:]] or list(WAYS)
     rounds = next((int(word) for word in sys.argv[1:] if word.isdigit()), 5)
     judge([result for framework in chosen for result in compare(framework, rounds)])
 

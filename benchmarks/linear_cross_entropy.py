@@ -12,8 +12,7 @@ import os
 import sys
 
 import numpy as np
-from peak_memory import main as measure
-from peak_memory import peak, temporary
+from peak_memory import Arms
 from side_by_side import floors, judge
 
 N, D, V = 2048, 256, 32768
@@ -107,23 +106,7 @@ def jax_program(way: str, shape: tuple[int, int, int]):
     return jax.jit(jax.value_and_grad(loss, (0, 1))).lower(x, w, labels).compile(), (x, w, labels)
 
 
-def jax_step(mode: str, way: str, shape: tuple[int, int, int]):
-    import jax
-
-    program, operands = jax_program(way, shape)
-    return lambda: jax.block_until_ready(program(*operands))
-
-
-STEPS = {"tensorflow": tensorflow_step, "jax": jax_step, "torch": torch_step}
-
-
-def make(framework: str, mode: str, way: str, sizes):
-    return STEPS[framework](mode, way, sizes)
-
-
-def memory(framework: str, mode: str, way: str) -> float:
-    """Give the MiB that one step needs."""
-    return temporary(jax_program(way, (N, D, V))[0]) if framework == "jax" else peak(framework, mode, way)
+ARMS = Arms(tensorflow_step, torch_step, jax_program, SMALL, (N, D, V))
 
 
 def _last(result) -> np.ndarray:
@@ -155,11 +138,11 @@ def compare(framework: str, rounds: int) -> list[tuple[str, float, float]]:
     exact = exact_dw()
     for mode in MODES[framework]:
         ways = WAYS.get(framework, ("plain", "ours"))
-        arms = {way: STEPS[framework](mode, way, (N, D, V)) for way in ways}
+        arms = {way: ARMS.step(framework, mode, way, (N, D, V)) for way in ways}
         errors = {way: error_of(_last(arm()), exact) for way, arm in arms.items()}
         times = floors(arms, calls=1, rounds=rounds)
         del arms
-        needed = {way: memory(framework, mode, way) for way in ways}
+        needed = {way: ARMS.memory(framework, mode, way) for way in ways}
         for way in ways:
             print(
                 f"{framework} {mode:<6} {way:<6} {times[way] / 1e3:8.0f} ms {needed[way]:8.1f} MiB   "
@@ -177,7 +160,7 @@ def compare(framework: str, rounds: int) -> list[tuple[str, float, float]]:
 
 
 if __name__ == "__main__":
-    measure(make, SMALL, (N, D, V))
+    ARMS.main()
     wanted = [sys.argv[1]] if len(sys.argv) > 1 else list(MODES)
     turns = int(sys.argv[2]) if len(sys.argv) > 2 else 7
     judge([result for framework in wanted for result in compare(framework, turns)])

@@ -13,8 +13,7 @@ import os
 import sys
 
 import numpy as np
-from peak_memory import main as measure
-from peak_memory import peak, temporary
+from peak_memory import Arms
 from side_by_side import floors, judge
 
 SIZES = (2048, 256, 1024, 8)  # tokens, width, inside, blocks
@@ -94,26 +93,12 @@ def jax_program(way, sizes):
     return jax.jit(jax.grad(loss, tuple(range(len(xs))))).lower(*xs).compile(), xs
 
 
-def jax_step(mode, way, sizes):
-    import jax
-
-    program, operands = jax_program(way, sizes)
-    return lambda: jax.block_until_ready(program(*operands))
-
-
-STEPS = {"tensorflow": tensorflow_step, "jax": jax_step, "torch": torch_step}
-
-
-def make(framework: str, mode: str, way: str, sizes):
-    return STEPS[framework](mode, way, sizes)
+ARMS = Arms(tensorflow_step, torch_step, jax_program, SMALL, SIZES)
 
 
 def compare(framework: str, mode: str, rounds: int) -> list[tuple[str, float, float]]:
-    jax = framework == "jax"
-    needed = {
-        way: temporary(jax_program(way, SIZES)[0]) if jax else peak(framework, mode, way) for way in WAYS
-    }
-    times = floors({way: make(framework, mode, way, SIZES) for way in WAYS}, calls=1, rounds=rounds)
+    needed = {way: ARMS.memory(framework, mode, way) for way in WAYS}
+    times = floors({way: ARMS.step(framework, mode, way, SIZES) for way in WAYS}, calls=1, rounds=rounds)
     for way in WAYS:
         print(
             f"{framework} {mode:<6} {way:<10} {times[way] / 1e3:8.0f} ms {needed[way]:8.1f} MiB", flush=True
@@ -127,7 +112,7 @@ def compare(framework: str, mode: str, rounds: int) -> list[tuple[str, float, fl
 
 
 if __name__ == "__main__":
-    measure(make, SMALL, SIZES)
+    ARMS.main()
     chosen = [arm for arm in BARS if arm[0] in sys.argv[1:]] or list(BARS)
     turns = next((int(word) for word in sys.argv[1:] if word.isdigit()), 5)
     judge([result for arm in chosen for result in compare(*arm, turns)])

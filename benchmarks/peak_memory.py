@@ -1,8 +1,8 @@
 """The memory of one step: of JAX what its compiler says it needs beside arguments and results, elsewhere the
 growth of the peak of resident memory, in a fresh process that has run the same step at a small size before.
 
-A script hands over how its steps are made, `make(framework, mode, way, sizes)`, and calls `main` first: in
-the fresh process that is the script once more, with the arm to measure behind the word `peak`.
+A script hands over how its steps are made, and calls `main` first: in the fresh process that is the script
+once more, with the arm to measure behind the word `peak`.
 """
 
 from __future__ import annotations
@@ -11,16 +11,43 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
-Make = Callable[[str, str, str, Any], Callable[[], object]]
+Step = Callable[[], object]
 
 
-def main(make: Make, small: Any, large: Any) -> None:
-    """Measure the arm that the command line names, and leave; go on if it names none."""
-    if sys.argv[1:2] == ["peak"]:
-        print(_grown(*(lambda sizes=sizes: make(*sys.argv[2:5], sizes) for sizes in (small, large))))
-        sys.exit()
+@dataclass(frozen=True)
+class Arms:
+    """Hold how a step is made, by framework, and at which sizes it is measured."""
+
+    tensorflow: Callable[[str, str, Any], Step]  # of a mode, a way and sizes
+    torch: Callable[[str, str, Any], Step]
+    jax: Callable[[str, Any], tuple[Any, Any]]  # of a way and sizes: a compiled program and its operands
+    small: Any
+    large: Any
+
+    def main(self) -> None:
+        """Measure the arm that the command line names, and leave; go on if it names none."""
+        if sys.argv[1:2] == ["peak"]:
+            self.step(*sys.argv[2:5], self.small)()  # set up what any step needs
+            print(grown(self.step(*sys.argv[2:5], self.large)))
+            sys.exit()
+
+    def step(self, framework: str, mode: str, way: str, sizes: Any) -> Step:
+        """Make a step."""
+        if framework != "jax":
+            return getattr(self, framework)(mode, way, sizes)
+        import jax
+
+        program, operands = self.jax(way, sizes)
+        return lambda: jax.block_until_ready(program(*operands))
+
+    def memory(self, framework: str, mode: str, way: str) -> float:
+        """Give the MiB that one step needs."""
+        if framework == "jax":
+            return self.jax(way, self.large)[0].memory_analysis().temp_size_in_bytes / 2**20
+        return peak(framework, mode, way)
 
 
 def peak(framework: str, mode: str, way: str) -> float:
@@ -32,22 +59,15 @@ def peak(framework: str, mode: str, way: str) -> float:
     return int(done.stdout.split()[-1]) / 2**20
 
 
-def temporary(compiled: Any) -> float:
-    """Give the MiB that a compiled program of JAX needs."""
-    return compiled.memory_analysis().temp_size_in_bytes / 2**20
-
-
-def _grown(small: Callable[[], Any], large: Callable[[], Any]) -> int:
-    """Tell how far one step raises the peak of resident memory."""
-    small()()  # set up what any step needs
-    step = large()
+def grown(step: Step) -> int:
+    """Tell how far a call raises the peak of resident memory: Linux forgets its highest mark first."""
     with open("/proc/self/clear_refs", "w") as marks:
         marks.write("5")
     before = _status("VmRSS")
     kept = step()
-    grown = _status("VmHWM") - before
+    raised = _status("VmHWM") - before
     del kept
-    return grown
+    return raised
 
 
 def _status(name: str) -> int:

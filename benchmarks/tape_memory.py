@@ -12,6 +12,7 @@ import resource
 import subprocess
 import sys
 
+from peak_memory import grown
 from side_by_side import judge
 
 MIB = 64
@@ -120,26 +121,11 @@ def torch_peaks(kind: str) -> tuple[int, int]:
 
             return y, grad
 
-    def peak(call) -> int:
-        """Let Linux forget its mark of the highest resident memory, and read it after the call."""
-        with open("/proc/self/clear_refs", "w") as marks:
-            marks.write("5")
-        before = _status("VmRSS")
-        kept = call()
-        grown = _status("VmHWM") - before
-        del kept
-        return grown
-
     x = torch.ones(MIB * 2**18, requires_grad=True)
     other = torch.ones(16, requires_grad=True)
     pb.custom_gradient(lambda x: (torch.sin(2 * x), lambda dy: dy))(other).sum().backward()  # set up
     rule = pb.custom_gradient(chain_of(torch)) if kind == "alone" else Module()
-    return peak(lambda: rule(x)), peak(lambda: rule(x))
-
-
-def _status(name: str) -> int:
-    with open("/proc/self/status") as status:
-        return next(int(line.split()[1]) * 1024 for line in status if line.startswith(name))
+    return grown(lambda: rule(x)), grown(lambda: rule(x))
 
 
 def torch_in_a_process(kind: str) -> tuple[int, int]:
