@@ -155,3 +155,15 @@ def test_the_scores_are_never_held():
         return compiled.memory_analysis().temp_size_in_bytes
 
     assert temporary(lambda q, k, v: pb.ops.attention(q, k, v, chunk=64)) < 0.2 * 2048 * 2048 * 4
+
+
+def test_by_default_a_chunk_of_scores_is_small():
+    def memory(attend):
+        x = jax.ShapeDtypeStruct((1, 2, 2048, 16), "float32")
+        program = jax.jit(jax.grad(lambda q, k, v: jnp.sum(attend(q, k, v)), (0, 1, 2)))
+        return program.lower(x, x, x).compile().memory_analysis().temp_size_in_bytes
+
+    def plain(q, k, v):
+        return jax.nn.softmax(q @ jnp.swapaxes(k, -1, -2) / 4) @ v
+
+    assert memory(pb.ops.attention) < 0.5 * memory(plain)

@@ -71,7 +71,7 @@ def attention(
     keys = int(k.shape[-3])
     queries = xp.reshape(q, (-1 if batch < 0 else batch * keys, groups, s, d))
     total = max(batch, 1) * heads * t
-    size = chunks.tokens_of("attention", chunk, total, s, near=kernels_of(q).is_near(q))
+    size = chunks.classes_of("attention", chunk, total, s, near=kernels_of(q).is_near(q))
     laid = [
         None if a is None else _laid(xp, a, name, (*lead, heads, s, t), groups)
         for name, a in (("mask", mask), ("bias", bias))

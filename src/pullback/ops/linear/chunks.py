@@ -17,7 +17,7 @@ STEP = 128  # the least, and what longer ones are multiples of
 
 
 def classes_of(name: str, chunk: Any, tokens: int | None, classes: int | None, *, near: bool) -> int:
-    """Give how many classes are looked at together, for so many tokens."""
+    """Give how many classes are looked at together, for so many tokens; or queries, for so many keys."""
     return _chunk(name, chunk, (NEAR if near else FAR) // max(tokens or 1024, 1), classes)
 
 
