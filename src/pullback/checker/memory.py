@@ -34,8 +34,9 @@ def remembered(subject: Subject) -> Subject:
     """Give a subject that is asked once for each point."""
     if subject.draws:
         return subject
-    functions = {name: getattr(subject, name) for name in REMEMBERED}
-    return replace(subject, **{n: None if f is None else Memory(f) for n, f in functions.items()})
+    functions: dict[str, Any] = {name: getattr(subject, name) for name in REMEMBERED}
+    memories: dict[str, Any] = {n: None if f is None else Memory(f) for n, f in functions.items()}
+    return replace(subject, **memories)
 
 
 class Memory:
