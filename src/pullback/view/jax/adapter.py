@@ -25,10 +25,10 @@ from pullback.view import arguments, rules
 from pullback.view.adapter import Adapter, itself
 from pullback.view.framework import Pull, Run, Vjp
 from pullback.view.jax import leaves, native
-from pullback.view.jax.program import Program, Steps, callbacks, quick
+from pullback.view.jax.program import Program, Steps, callbacks, placed, quick
 from pullback.view.jax.words import JaxWords
 from pullback.view.rules import How
-from pullback.view.subject import Array, Arrays, Forward, Pullback, Subject
+from pullback.view.subject import Array, Arrays, Cotangents, Forward, Pullback, Subject
 
 
 class JaxAdapter(Adapter):
@@ -75,7 +75,7 @@ class JaxAdapter(Adapter):
         return self.constants(inputs)
 
     def constants(self, arrays: Arrays) -> list[Any]:
-        return [jax.device_put(a) for a in arrays]
+        return placed(arrays)
 
     # ── modules ──────────────────────────────────────────────────────────────────────────────────────────
 
@@ -142,6 +142,22 @@ class JaxAdapter(Adapter):
             return pull(sources, cotangents)
 
         return run
+
+    # What a program is handed are the arrays themselves; in lists, as it was compiled.
+
+    def forward_of(self, run: Run) -> Forward:
+        def forward(inputs: Arrays) -> Arrays:
+            with self.surroundings():
+                return tuple(map(self.array, run(list(inputs))))
+
+        return forward
+
+    def pullback_of(self, vjp: Vjp) -> Pullback:
+        def pullback(inputs: Arrays, cotangents: Arrays) -> Cotangents:
+            with self.surroundings():
+                return self.along(vjp(list(inputs), list(cotangents)), self.silent)
+
+        return pullback
 
     def forward(self, how: How = itself) -> Forward:
         return self.forward_of(self.program(how).outputs)

@@ -6,7 +6,8 @@ where that gives what the function gives: if it can be traced, and two traces of
 draws numbers, keeps state or looks at values is called as it stands, and so is one that leaves JAX. A body
 for which JAX has no pullback, as a loop that ends when it likes, is a program of its outputs alone.
 
-A program is run a few times on small arrays, so compiling it well takes longer than running it badly.
+A program is run a few times on small arrays, so compiling it well takes longer than running it badly. It
+takes arrays of NumPy's as they are: to make JAX's of them first costs more than to run it.
 """
 
 from __future__ import annotations
@@ -80,12 +81,13 @@ class Program:
         """Run the function."""
         if self.is_compiled(sources):
             return self.compiled_outputs(sources)
-        return list(self.alone(sources)) if self.has_compiled_outputs(sources) else self.run(sources)
+        return list(self.alone(sources)) if self.has_compiled_outputs(sources) else self.run(placed(sources))
 
     def differentiated(self, sources: Sequence[Any]) -> list[Any]:
         """Run the function as it is run where somebody differentiates it: its rule may give another value."""
         if self.is_compiled(sources):
             return list(self.both(sources, self.nothing(sources))[0])
+        sources = placed(sources)
         try:
             return self.linear(sources)[0]
         except Exception:  # there is nothing to differentiate, or what is wrong is said elsewhere
@@ -97,7 +99,7 @@ class Program:
             return self.compiled_cotangents(sources, cotangents)
         if self.refusal is not None:
             raise self.refusal
-        return self.linear(sources)[1](cotangents)
+        return self.linear(placed(sources))[1](placed(cotangents))
 
     def compiled_outputs(self, sources: Sequence[Any]) -> list[Any]:
         """Run the compiled function."""
@@ -150,6 +152,11 @@ class Program:
             except Exception:  # it is called as it stands, and says there what is wrong
                 self.same_outputs = False
         return self.same_outputs
+
+
+def placed(arrays: Sequence[Any]) -> list[Any]:
+    """Make arrays of JAX's, which is what a function expects that is called as it stands."""
+    return [jax.device_put(array) for array in arrays]
 
 
 def traces_alike(function: Callable[..., Any], *given: Any) -> bool:
