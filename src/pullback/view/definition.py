@@ -6,11 +6,13 @@ framework is the user's, and stands where the user wrote it.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import os
 import re
 import sys
+import weakref
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -179,6 +181,20 @@ def location_of(body: Any) -> tuple[str, int]:
     if code is None or GENERATED in code.co_filename:
         return "", 0
     return os.path.abspath(code.co_filename), code.co_firstlineno
+
+
+def location_of_class(kind: type, otherwise: tuple[str, int]) -> tuple[str, int]:
+    """Give the file and line of a class; once, since before Python 3.13 its whole file is parsed for it."""
+    if kind not in _classes:
+        path, line = otherwise
+        with contextlib.suppress(OSError, TypeError):
+            line = kind.__dict__.get("__firstlineno__") or inspect.getsourcelines(kind)[1]
+            path = os.path.abspath(inspect.getsourcefile(kind) or path)
+        _classes[kind] = path, line
+    return _classes[kind]
+
+
+_classes: weakref.WeakKeyDictionary[type, tuple[str, int]] = weakref.WeakKeyDictionary()
 
 
 def qualified_name(user: Any, path: str) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import inspect
 import io
 import warnings
@@ -118,7 +119,7 @@ class TorchAdapter(Adapter):
         """Mark the differentiable ones."""
         return [t.requires_grad_(d) for t, d in zip(tensors, self.differentiable)]
 
-    @property
+    @functools.cached_property
     def device(self) -> Any:
         known = [*self.tensors, *self.parameters.values()]
         return next((t.device for t in known if t.device.type != "cpu"), torch.device("cpu"))

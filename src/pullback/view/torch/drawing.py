@@ -30,6 +30,10 @@ class Draws(TorchDispatchMode):
 @contextlib.contextmanager
 def settled(device: Any) -> Iterator[None]:
     """Draw the same numbers each time."""
-    with torch.random.fork_rng([device] if device.type == "cuda" else []):
-        torch.manual_seed(SEED)
+    on_gpu = device.type == "cuda"
+    with torch.random.fork_rng([device] if on_gpu else []):
+        # `torch.manual_seed` would write down for every other device from where it was called
+        torch.default_generator.manual_seed(SEED)
+        if on_gpu:
+            torch.cuda.manual_seed(SEED)
         yield

@@ -10,14 +10,13 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
-import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from pullback.hosts.base import Met
 from pullback.patched import patched
-from pullback.view.definition import location_of
+from pullback.view.definition import location_of, location_of_class
 from pullback.view.native import ByHand, Given, Listen, Listener, Native, Opening, collecting, is_bypassed
 from pullback.view.torch.context import Context
 
@@ -75,11 +74,7 @@ class AutogradFunction(TorchRule):
     @functools.cached_property
     def location(self) -> tuple[str, int]:
         """Find the line of the class, or that of its forward; asked for late, since Python reads the file."""
-        path, line = location_of(self.user.forward)
-        with contextlib.suppress(OSError, TypeError):
-            line = self.user.__dict__.get("__firstlineno__") or inspect.getsourcelines(self.user)[1]  # 3.13
-            path = os.path.abspath(inspect.getsourcefile(self.user) or path)
-        return path, line
+        return location_of_class(self.user, location_of(self.user.forward))
 
     def parts(self) -> dict[str, Any]:
         base = sys.modules["torch"].autograd.Function
