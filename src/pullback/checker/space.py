@@ -17,6 +17,8 @@ import numpy as np
 from pullback.dtypes import is_complex, roundoff_of
 from pullback.view.subject import Array, Arrays
 
+EXACT = (np.dtype(np.float64), np.dtype(np.complex128))  # nothing is rounded to them
+
 
 def roundoff(arrays: Sequence[Array]) -> float:
     """Give the coarsest unit roundoff among the arrays."""
@@ -70,6 +72,9 @@ class Space:
                     if part.flags.c_contiguous
                     else np.array(part).view(np.complex128)
                 )
+            if dtype in EXACT:
+                arrays.append(part.astype(dtype).reshape(shape))
+                continue
             with np.errstate(over="ignore", invalid="ignore"):
                 arrays.append(part.astype(dtype).reshape(shape))
         return tuple(arrays)

@@ -64,6 +64,7 @@ class Adapter(Framework):
         self.asked = asked
         self.original = original  # what this is a copy of, in another precision
         self.runs: dict[How, Run] = {}
+        self.measuring: dict[Any, bool] = {}
         self.copies: dict[tuple[str, bool], Subject | None] = {}
         self.native = self.natives.named(function)
         self.fixed = [] if self.native is None else self.native.passed_over(args, kwargs)
@@ -167,12 +168,14 @@ class Adapter(Framework):
 
     def flat(self, returned: Any) -> list[Tensor]:
         """List the outputs that can be differentiated."""
-        host = self.host
         leaves = [leaf for leaf in tree.flatten(returned)[0] if leaf is not None]
-        tensors = [leaf if host.is_tensor(leaf) else self.output(leaf) for leaf in leaves]
-        kept = [t for t in tensors if t is not None and host.differentiable(t)]
+        tensors = [leaf if self.host.is_tensor(leaf) else self.output(leaf) for leaf in leaves]
+        kept = [t for t in tensors if t is not None and self.host.differentiable(t)]
         # A dtype that numbers are only kept in has too few digits to measure anything by.
-        return [t for t in kept if self.host.spec(t).dtype in ROUNDOFF]
+        for t in kept:
+            if t.dtype not in self.measuring:
+                self.measuring[t.dtype] = self.host.spec(t).dtype in ROUNDOFF
+        return [t for t in kept if self.measuring[t.dtype]]
 
     def output(self, leaf: Any) -> Tensor | None:
         """Make a tensor of an output that is none; None for what cannot be one."""
@@ -343,6 +346,5 @@ class Adapter(Framework):
 
     def written_parameters(self) -> list[str]:
         """Name the parameters as code does."""
-        if not self.variables:
-            return list(self.parameters)
-        return [f"{self.written_name()}.trainable_variables[{i}]" for i in range(len(self.variables))]
+        many = range(len(self.variables))
+        return [f"{self.written_name()}.trainable_variables[{i}]" for i in many] or list(self.parameters)
