@@ -1,4 +1,4 @@
-"""One wrong rule, written once, gets the same cause on every host; one right rule is right on all of them."""
+"""One right rule, written once, is right on every host; `test_names.py` looks at the wrong ones."""
 
 import jax.numpy as jnp
 import neutral
@@ -15,15 +15,6 @@ HOSTS = {"TensorFlow": tf.constant, "JAX": jnp.asarray, "PyTorch": torch.as_tens
 def arguments(at, host):
     leaves, structure = tree.flatten(list(at))
     return tree.unflatten(structure, [HOSTS[host](leaf) for leaf in leaves])
-
-
-@pytest.mark.parametrize("host", HOSTS)
-@pytest.mark.parametrize("name", neutral.WRONG)
-def test_a_wrong_rule_gets_its_cause_on_every_host(name, host):
-    function, at, cause = neutral.WRONG[name]
-    report = check(function, *arguments(at, host), seed=1, xla=False, export=False)
-    assert report.verdict == "wrong"
-    assert cause in report.causes, [f.sentence for f in report.failures]
 
 
 @pytest.mark.parametrize("host", HOSTS)
