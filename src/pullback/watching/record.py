@@ -18,7 +18,7 @@ LOWEST, HIGHEST = -12, 6  # powers of ten; what is smaller or larger stands in t
 BINS = HIGHEST - LOWEST + 2
 FIELDS = ("norm", "min", "max", "mean", "size", "nan", "inf", "zero")
 WIDTH = len(FIELDS) + BINS  # numbers in a row
-SAMPLE = 1 << 14  # elements whose sizes are counted by decades; of a larger tensor, as many evenly spread
+SAMPLE = 1 << 12  # elements whose sizes are counted by decades; of a larger tensor, as many evenly spread
 SHIFT = 1 - LOWEST  # a size s stands in the bin ⌊log₁₀ s⌋ + SHIFT, or in the first or the last
 
 
@@ -60,6 +60,11 @@ def stride(size: int) -> int:
     return 1 if size <= SAMPLE else -(-size // SAMPLE) | 1
 
 
+def scale_of(peak: float) -> float:
+    """Say by what to divide before squaring: 1, unless the squares of such sizes would be lost."""
+    return 1.0 if 1e-15 < peak < 1e15 or not peak else peak
+
+
 def numbers(array: Any) -> np.ndarray[Any, Any]:
     """Compute the row of an array."""
     x = np.asarray(array)
@@ -76,7 +81,7 @@ def numbers(array: Any) -> np.ndarray[Any, Any]:
         finite = x
     if finite.size:
         largest = max(abs(float(finite.min())), abs(float(finite.max())))
-        scale = 1.0 if 1e-15 < largest < 1e15 or not largest else largest  # the squares would be lost
+        scale = scale_of(largest)
         scaled = finite if scale == 1.0 else finite / finite.dtype.type(scale)
         norm = math.sqrt(float(np.dot(scaled, scaled))) * scale
         made[:4] = norm, finite.min(), finite.max(), finite.mean(dtype=np.float64)
