@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import gc
 import hashlib
 import math
 import os
@@ -24,6 +25,8 @@ from pullback.errors import ConfigurationError
 from pullback.record import store
 from pullback.record.checking import NoInputsError, checked, unchecked, with_inputs
 from pullback.record.events import Events
+from pullback.record.frameworks import FRAMEWORKS
+from pullback.record.imports import when_imported
 from pullback.record.job import Job
 from pullback.record.listening import recording
 from pullback.record.modules import as_rule, files_of, is_method, load, names_of, rules_of
@@ -327,6 +330,10 @@ def main(before: set[str]) -> None:
         job = Job.loads(file.read())
     if job.options.settings.mend:
         import pullback.mend.search  # noqa: F401
+    for name in FRAMEWORKS:
+        # Nothing of it goes before the process does. To look through it, and to take it apart at the end,
+        # costs a second.
+        when_imported(name, lambda _: gc.freeze())
     child = Child(job, Events(os.path.join(folder, "events")), before)
     try:
         child.work()
