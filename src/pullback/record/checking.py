@@ -107,6 +107,7 @@ def report_of(
 ) -> Report:
     """Run the checker, and the search of an edit where that is asked for."""
     args, kwargs, asked = call_of(sample, FRAMEWORKS.get(sample.framework), frameworks.thawed(sample))
+    asked = replace(asked, used=rule.used)
     if sample.framework:
         host = hosts.host(sample.framework)
     else:
