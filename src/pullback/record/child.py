@@ -144,6 +144,7 @@ class Child:
     def script_again(self) -> None:
         """Check the samples of a script that died, on the rules that importing it defines."""
         kept, lost = store.read(self.job.folder)
+        used = store.read_used(self.job.folder)
         recorder = Recorder(everything=self.options.everything)
         clock = Clock()
         self.events.send("phase", phase="importing", what=self.name)
@@ -172,6 +173,7 @@ class Child:
                 rules[location] = rule
                 rule.calls += 1
                 rule.keep(sample, 3)
+                rule.used = used.get(location, {})
         if lost and not self.job.helps:  # the other child has them all
             self.events.send(
                 "problem",
@@ -284,10 +286,17 @@ class Child:
                         rule, target=self.name, settings=settings, told=heard, searching=searching
                     ):
                         heard(entry, "entry")
+                        self.left_out(rule, entry)
             except ConfigurationError as error:
                 self.events.send("problem", text=str(error))
             self.events.send("spent", seconds=begin.seconds)
             self.spent += begin.seconds
+
+    def left_out(self, rule: Recorded, entry: Entry) -> None:
+        """Tell which outputs of a rule were not judged."""
+        for finding in entry.report.findings:
+            if finding.probe == "outputs":
+                self.events.send("note", text=f"{rule.shown}: {finding.sentence}")
 
     @contextlib.contextmanager
     def searching(self, budget: float, mend: float, **about: Any) -> Iterator[None]:
