@@ -18,6 +18,7 @@ import numpy as np
 from pullback.checker.budget import Budget
 from pullback.mend.moment import Moment
 from pullback.mend.region import Region
+from pullback.mend.saved import Saved
 from pullback.mend.spelling import Spelling
 from pullback.mend.tree import TOKENS, children, exchanged, size
 from pullback.mend.watch import Slow, Watch
@@ -69,6 +70,7 @@ class Bench:
     spelling: Spelling
     budget: Budget
     watch: Watch
+    saved: Saved | None = None  # how a forward of its own hands on what it keeps
     tried: int = 0
     seen: set[str] = field(default_factory=set)
     nearest: list[tuple[float, int, Tried]] = field(default_factory=list)
@@ -268,7 +270,8 @@ class Bench:
         # What the gradient is handed may hold more: `ctx.scale`.
         handed = [(n, self.spaces[0].get(n)) for n in self.given]
         held = [f"{n}.{a}" for n, v in handed if type(v).__name__ == "Context" for a in sorted(vars(v))]
-        for name in (*mine, *held):
+        kept = [n for n in mine if n not in first.unsaved]
+        for name in (*kept, *held, *(n for n in mine if n in first.unsaved)):  # what is kept comes first
             values = self.evaluated(name) if "." in name else [space.get(name) for space in self.spaces]
             arrays = None if values is None else self.as_arrays(values)
             if arrays is not None and not (name in first.unsaved and _is_among(arrays, found.values())):

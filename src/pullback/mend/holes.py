@@ -121,7 +121,7 @@ def _down(
         if any(w is None for w in fitted):
             return
         wanted = [w for w in fitted if w is not None]
-    if all(o.dtype.kind in "fciu" for o in old) and not isinstance(node, ast.Constant):
+    if all(o.dtype.kind in "fciu" for o in old):
         yield Hole(node, old, wanted)
     try:
         operands = list(_inverted(bench, smooth, node, wanted))

@@ -113,22 +113,26 @@ class Lookup:
             for (shapes, real, moving), members in groups.items():
                 kept, table, made, pairs = self._table(shapes, real, moving)
                 wanted = np.stack([np.concatenate([a.reshape(-1) for a in targets[n]]) for n in members])
-                for rows, pick in ((table, self._single(kept)), (pairs, self._double(kept, made))):
+                slack = max(1e-6, tolerance)
+                for rows, pick in (
+                    (table, self._single(kept, slack)),
+                    (pairs, self._double(kept, made, slack)),
+                ):
                     for n, hits in zip(members, _matches(rows, wanted, tolerance)):
                         found[n] += [hit for row, c in hits if (hit := pick(row, c)) is not None]
         return [sorted(hits, key=lambda h: h.rank)[:most] for hits in found]
 
-    def _single(self, kept: list[Entry]) -> Callable[[int, float], Hit | None]:
-        return lambda row, c: _scaled(kept[row].node, c, kept[row].size)
+    def _single(self, kept: list[Entry], slack: float) -> Callable[[int, float], Hit | None]:
+        return lambda row, c: _scaled(kept[row].node, c, kept[row].size, slack)
 
     def _double(
-        self, kept: list[Entry], made: list[tuple[int, int, bool]]
+        self, kept: list[Entry], made: list[tuple[int, int, bool]], slack: float
     ) -> Callable[[int, float], Hit | None]:
         def pick(row: int, c: float) -> Hit | None:
             i, j, product = made[row]
             a, b = kept[i], kept[j]
             node = binary(a.node, ast.Mult() if product else ast.Div(), b.node)
-            return _scaled(node, c, a.size + b.size + 1)
+            return _scaled(node, c, a.size + b.size + 1, slack)
 
         return pick
 
@@ -162,17 +166,17 @@ def _matches(rows: Array, wanted: Array, tolerance: float) -> Iterator[list[tupl
         yield hits
 
 
-def _scaled(node: ast.expr, factor: float, length: int) -> Hit | None:
+def _scaled(node: ast.expr, factor: float, length: int, slack: float) -> Hit | None:
     """Write an expression times a constant."""
     for nice in NICE:
-        if abs(factor - nice) <= 1e-6 * abs(nice):
+        if abs(factor - nice) <= slack * abs(nice):
             odd = 1.5 if abs(nice) not in (1.0, 2.0, 0.5) else 0.0  # a name is better than its value
             bare = 2.0 if odd and isinstance(node, ast.Constant) else 0.0
             return Hit(times(node, nice), length + (nice != 1.0) + odd + bare)
     for value in NAMED:
         for ratio in (1.0, 0.5, 2.0, -1.0, -0.5, -2.0):
             for base in (value, 1 / value):
-                if abs(factor - ratio * base) <= 1e-6 * abs(factor):
+                if abs(factor - ratio * base) <= slack * abs(factor):
                     return Hit(times(node, ratio * base), length + 4)
     return None
 

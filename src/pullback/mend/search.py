@@ -115,7 +115,7 @@ class Search:
             raise RefusedError(
                 "nothing that its gradient runs is its own: it is used elsewhere too, or has no source"
             )
-        self.prover = Prover(self._region(self.ways[0]), given, host, args, kwargs, self.settings)
+        self.prover = Prover(self._region(self.ways[0]), given, host, args, kwargs, self.settings, function)
 
     def _other(
         self, host: Any, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -195,7 +195,7 @@ class Search:
 
     def _bench(self, found: list[Moment]) -> Bench:
         region, first = self.prover.region, found[0]
-        bench = Bench(region, found, Spelling({}, ""), self.budget, self.watch)
+        bench = Bench(region, found, Spelling({}, ""), self.budget, self.watch, self.prover.saved)
         tensor = next(iter(region.parameters()), "")
         bench.spelling = spelling(bench.spaces[0], first.names, self.framework, tensor)
         return bench
@@ -271,6 +271,8 @@ class Search:
                 points = tuple(map(described, self.bench.moments))
                 self.patches.append(self.prover.patch(tried, proof, points))
                 self.proven.append(tried)
+            elif all(f.probe == "second_order" for f in proof.report.failures):
+                self._second(self.bench, again)
             else:
                 self._learn(proof.report)
         return bool(self.patches)

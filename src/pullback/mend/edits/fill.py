@@ -23,7 +23,8 @@ MOST = 60  # holes
 def edits(bench: Bench, base: Tried) -> Iterator[Edit]:
     """Look every hole up: as it is, as a missing factor, as a missing term, as a factor of the cotangent."""
     wrong = [k for k, right in zip(bench.asked, base.right) if not right]
-    found = list(holes(bench, base.tree, wrong))[:MOST]
+    known = sorted(holes(bench, base.tree, wrong), key=lambda hole: isinstance(hole.node, ast.Constant))
+    found = known[:MOST]  # numbers last
     if not found:
         return
     bank = Bank(bench, base)
@@ -34,6 +35,10 @@ def edits(bench: Bench, base: Tried) -> Iterator[Edit]:
     with np.errstate(all="ignore"):
         for hole in found:
             old, wanted = hole.old, hole.wanted
+            if isinstance(hole.node, ast.Constant):
+                targets.append(wanted)
+                makers.append((hole, "whole", ""))
+                continue
             moving, halves = bank.moves(wanted) is not False, list(_halves(bench, base, hole))
             targets.append(wanted)
             makers.append((hole, "whole", ""))
