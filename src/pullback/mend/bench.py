@@ -38,11 +38,12 @@ class Edit:
 
     changes: tuple[tuple[ast.AST, ast.AST], ...]
     words: str
+    explains: tuple[str, ...] | None = None  # the causes that it may be called; None: any
 
     @classmethod
-    def of(cls, old: ast.AST, new: ast.AST, words: str) -> Edit:
+    def of(cls, old: ast.AST, new: ast.AST, words: str, explains: tuple[str, ...] | None = None) -> Edit:
         """Change one place."""
-        return cls(((old, new),), words)
+        return cls(((old, new),), words, explains)
 
 
 @dataclass(frozen=True)

@@ -175,7 +175,10 @@ class Prover:
         words = "; ".join([*dict.fromkeys(edit.words for edit in tried.edits), *kept])
         second = (f for f in proof.report.findings if f.probe == "second_order" and f.answer == "yes")
         order = 2 if any(second) else 1
-        return Patch(self.region.source.file, self.region.source.text, proof.spans, words, points, order)
+        known = [edit.explains for edit in tried.edits]
+        explains = None if None in known else tuple(cause for some in known for cause in some or ())
+        source = self.region.source
+        return Patch(source.file, source.text, proof.spans, words, points, order, explains)
 
 
 def _beside(tried: Tried, inputs: Arrays, rng: np.random.Generator) -> Iterator[Point]:

@@ -21,7 +21,7 @@ from pullback.checker.finding import Report
 from pullback.checker.settings import Settings
 from pullback.checker.space import roundoff
 from pullback.checker.within import placed, within
-from pullback.mend.bench import Bench, Tried, complexity
+from pullback.mend.bench import Bench, Edit, Tried, complexity
 from pullback.mend.edit import kinds
 from pullback.mend.moment import Moment, moment, recorded
 from pullback.mend.patch import Mending, Patch
@@ -208,8 +208,7 @@ class Search:
         for kind in kinds():
             if not getattr(kind, "KEEPS", False):
                 continue
-            for edit in kind.edits(bench, base):
-                self._note(kind)
+            for edit in self._edits(kind, bench, base):
                 tried = bench.attempt(base, edit)
                 allowed = min(PROOF, self.budget.left)
                 if tried is None or not bench.guarded(self.prover.twice, tried, inputs, seconds=allowed):
@@ -237,8 +236,7 @@ class Search:
             for _ in range(4 if getattr(kind, "LEARNS", False) else 1):
                 known = len(bench.moments)
                 survivors: list[Tried] = []
-                for edit in kind.edits(bench, base):
-                    self._note(kind)
+                for edit in self._edits(kind, bench, base):
                     tried = bench.attempt(base, edit)
                     if tried is not None:
                         (survivors if tried.is_right else partial).append(tried)
@@ -246,10 +244,13 @@ class Search:
                 if len(bench.moments) == known:
                     break
 
-    def _note(self, kind: ModuleType) -> None:
-        """Remember that edits of a kind were tried."""
-        if kind.WORDS not in self.kinds:
-            self.kinds.append(kind.WORDS)
+    def _edits(self, kind: ModuleType, bench: Bench, base: Tried) -> Iterator[Edit]:
+        """List the edits of a kind, and remember that they were tried."""
+        for edit in kind.edits(bench, base):
+            if kind.WORDS not in self.kinds:
+                self.kinds.append(kind.WORDS)
+            explains = getattr(kind, "EXPLAINS", None)
+            yield edit if edit.explains is not None else replace(edit, explains=explains)
 
     def _proven(self, survivors: list[Tried]) -> bool:
         """Prove survivors, the smallest first; what fails teaches a new moment."""

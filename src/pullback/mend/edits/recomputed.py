@@ -16,6 +16,7 @@ from pullback.mend.tree import exchanged, inserted, size
 
 WORDS = "what the forward keeps, computed anew"
 RANK = 0.5
+EXPLAINS = ("residual-constant",)
 KEEPS = True  # leaves the first order as it is, and changes the second
 LONGEST = 60  # nodes of an expression that is written again
 
