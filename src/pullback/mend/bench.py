@@ -20,7 +20,7 @@ from pullback.mend.moment import Moment
 from pullback.mend.region import Region
 from pullback.mend.saved import Saved
 from pullback.mend.spelling import Spelling
-from pullback.mend.tree import TOKENS, children, exchanged, size
+from pullback.mend.tree import exchanged
 from pullback.mend.watch import Slow, Watch
 from pullback.view.subject import Array
 
@@ -324,18 +324,3 @@ def _gains(right: list[bool], before: tuple[bool, ...]) -> bool:
 
 def _value(moment: Moment, code: CodeType, space: dict[str, Any]) -> tuple[Any]:
     return (moment.opened.call(lambda *given: eval(code, dict(space))),)
-
-
-def complexity(tried: Tried) -> tuple[int, int]:
-    """Order candidates: few edits first, then little new code."""
-    return len(tried.edits), sum(_length(old, new) for edit in tried.edits for old, new in edit.changes)
-
-
-def _length(old: ast.AST, new: ast.AST) -> int:
-    """Measure what is new; a sign in the place of a sign is one, whatever stands beside it."""
-
-    def operands(node: ast.AST) -> list[int]:
-        return [id(part) for *_, part in children(node) if not isinstance(part, TOKENS)]
-
-    signs = type(old) is type(new) and isinstance(new, (ast.BinOp, ast.Compare))
-    return 1 if signs and operands(old) == operands(new) else size(new)

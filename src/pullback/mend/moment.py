@@ -65,6 +65,7 @@ class Moment:
     bounds: tuple[Bound, ...] = ()  # at a kink
     measured: tuple[Array, ...] = field(default=(), repr=False)
     seen: dict[CodeType, dict[str, Any]] = field(default_factory=dict, repr=False)  # what the forward ran
+    jacobian: Callable[[], Array] | None = None  # the true one, whole
     way: Way = ()  # from the gradient to what is open
     unsaved: dict[str, Any] = field(
         default_factory=dict, repr=False
@@ -275,8 +276,15 @@ def moment(
     for k, part in zip(problem.chosen, wide):
         wanted[k] = part
     space, names = surroundings(opened.grad, seen)
+
+    @functools.cache
+    def jacobian() -> Array:
+        rows = [truth(subject, problem, e, settings) for e in np.eye(problem.y.size)]
+        return np.stack([vector if row is None else row[0] for row in rows])
+
     return Moment(
-        label, inputs, opened, space, names, problem, tuple(wanted), tolerance, limits, seen=seen
+        label, inputs, opened, space, names, problem, tuple(wanted), tolerance, limits, seen=seen,
+        jacobian=jacobian,
     )  # fmt: skip
 
 

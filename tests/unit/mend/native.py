@@ -169,3 +169,29 @@ class Elu(torch.autograd.Function):
     def backward(ctx, d):
         (y,) = ctx.saved_tensors
         return torch.where(y > 0, d, d * (y + 1)), None
+
+
+@jax.custom_jvp
+def grown(x, p):
+    return x * jnp.exp(p)
+
+
+@grown.defjvp
+def grown_jvp(primals, tangents):
+    (x, p), (dx, dp) = primals, tangents
+    return grown(x, p), dx * jnp.exp(p) + x * dp
+
+
+class ScatterMean(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, source, index):
+        rows = int(index.max()) + 1
+        count = torch.bincount(index, minlength=rows).clamp(min=1).to(source.dtype)
+        ctx.save_for_backward(index, count)
+        total = torch.zeros(rows, source.shape[1], dtype=source.dtype).index_add(0, index, source)
+        return total / count.unsqueeze(1)
+
+    @staticmethod
+    def backward(ctx, d):
+        index, count = ctx.saved_tensors  # noqa: RUF059
+        return d.index_select(0, index), None

@@ -56,6 +56,16 @@ CASES = {
         [torch.tensor(normal(6)), 1.5],
         ["d * (y + ctx.alpha)"],
     ),
+    "a factor of one tangent among several": (
+        RULES.grown,
+        [jnp.asarray(normal(4)), jnp.asarray(normal(5)[:4])],
+        ["x, p), dx * jnp.exp(p) + ", " * jnp.exp(p)"],
+    ),
+    "a divisor inside of a call": (
+        RULES.ScatterMean.apply,
+        [torch.tensor(normal(5, 2)), torch.tensor([0, 1, 0, 2, 1])],
+        ["(d / count[..., None]).index_select(0, index)"],
+    ),
     "factor": (RULES.square, [jnp.asarray(normal(4))], ["d * 2 * x"]),
 }
 
