@@ -54,7 +54,7 @@ def search(evidence: Evidence) -> Match | None:
 
 def _takes_one(row: Array) -> bool:
     """Tell whether an output takes one entry at most, unchanged."""
-    return np.count_nonzero(row) <= 1 and np.allclose(row[row != 0], 1)
+    return bool(np.count_nonzero(row) <= 1 and np.allclose(row[row != 0], 1))
 
 
 def _match(where: str, words: Words) -> Match:
