@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import gc
-import hashlib
 import math
 import os
 import sys
@@ -24,6 +23,7 @@ from pullback.clock import Clock, Stop
 from pullback.errors import ConfigurationError
 from pullback.record import store
 from pullback.record.checking import NoInputsError, checked, unchecked, with_inputs
+from pullback.record.claims import claim
 from pullback.record.events import Events
 from pullback.record.frameworks import FRAMEWORKS
 from pullback.record.imports import when_imported
@@ -263,9 +263,7 @@ class Child:
             if not self.claims(rule.location):
                 continue
             left = self.left()
-            budget = min(
-                self.settings.budget, left / (len(rules) - done)
-            )  # what one leaves, the next ones get
+            budget = min(self.settings.budget, left / (len(rules) - done))  # what one leaves is the others'
             about = {"what": rule.shown, "done": done, "total": len(rules), "location": rule.location}
             self.events.send("phase", phase="checking", budget=budget, **about)
 
@@ -310,17 +308,12 @@ class Child:
         return math.inf if self.options.budget is None else self.options.budget - self.spent
 
     def claims(self, what: object) -> bool:
-        """Claim a rule or a module, where several children share the work: the first one has it."""
+        """Claim a rule or a module, where several children share the work."""
         if self.options.jobs == 1:
             return True
-        name = hashlib.sha256(repr(what).encode("utf-8", "backslashreplace")).hexdigest()[:32]
-        try:
-            os.close(os.open(os.path.join(self.job.folder, f"{name}.claim"), os.O_CREAT | os.O_EXCL))
-        except FileExistsError:
-            return False
-        except OSError:  # the folder is gone: the child that ran the script has everything
-            return not self.job.helps
-        return True
+        mine = claim(self.job.folder, what)
+        # without the folder the child that ran the script has everything
+        return not self.job.helps if mine is None else mine
 
 
 def _flush() -> None:
