@@ -34,9 +34,9 @@ def remembered(subject: Subject) -> Subject:
     """Give a subject that is asked once for each point."""
     if subject.draws:
         return subject
-    functions: dict[str, Any] = {name: getattr(subject, name) for name in REMEMBERED}
-    memories: dict[str, Any] = {n: None if f is None else Memory(f) for n, f in functions.items()}
-    return replace(subject, **memories)
+    given: dict[str, Any] = {name: getattr(subject, name) for name in REMEMBERED}
+    known: dict[str, Any] = {name: None if f is None else Memory(f) for name, f in given.items()}
+    return replace(subject, **known)
 
 
 class Memory:
