@@ -211,3 +211,7 @@ def applied(made: Plan, tensors: list[Tensor]) -> Any:
     application = Application(made)
     values = made.host.apply(application, tensors)
     return values[0] if application.outputs is LONE else application.outputs.filled(values)
+
+
+# A rule that is made while a graph is built: AutoGraph is spared the source of the library.
+vars(custom_gradient)["autograph_info__"] = {}

@@ -290,3 +290,7 @@ def _read(partial: Function, count: int, names: tuple[str, ...]) -> tuple[bool, 
     except TypeError:
         return False, named
     return True, named
+
+
+# A rule that is made while a graph is built: AutoGraph is spared the source of the library.
+vars(elementwise)["autograph_info__"] = {}

@@ -234,3 +234,7 @@ def require_places(replaced: Mapping[str, int], seen: Sequence[str], where: str)
                 why="an override that matches nothing would silently change nothing",
                 fix="name one of these, or leave the kind out",
             )
+
+
+# A rule that is made while a graph is built: AutoGraph is spared the source of the library.
+vars(override)["autograph_info__"] = {}

@@ -54,3 +54,7 @@ def straight_through(f: Callable[P, Y]) -> RuleFunction[P, Y]:
 
     function = function_of(rule_of(f, Intent("like", function=first_argument)), apply)
     return without_pushforward(made_of(function, f))
+
+
+# A rule that is made while a graph is built: AutoGraph is spared the source of the library.
+vars(straight_through)["autograph_info__"] = {}

@@ -116,3 +116,7 @@ def pass_on(graft: Graft, tensors: Sequence[Tensor], cotangents: Sequence[Tensor
     host, sources = graft.host, tensors[graft.count :]
     handed = [c if host.fit([c], [x]) else host.conform(c, x) for c, x in zip(cotangents, sources)]
     return [None] * graft.count + handed
+
+
+# A rule that is made while a graph is built: AutoGraph is spared the source of the library.
+vars(surrogate)["autograph_info__"] = {}

@@ -202,3 +202,7 @@ def _parameters(grad: Function) -> list[inspect.Parameter]:
         return list(takes.signature(grad).parameters.values())
     except (TypeError, ValueError):  # a builtin: let it take what it can
         return list(inspect.signature(lambda *everything: None).parameters.values())
+
+
+# A rule that is made while a graph is built: AutoGraph is spared the source of the library.
+vars(with_gradient)["autograph_info__"] = {}

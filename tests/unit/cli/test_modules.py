@@ -83,9 +83,26 @@ def test_a_folder_is_checked_module_by_module(library):
 @pytest.mark.parametrize(
     ("target", "verdict", "code"), [("losses:plain", "1 right", 0), ("losses:Holder.halved", "1 wrong", 1)]
 )
-def test_one_function_is_checked(library, monkeypatch, target, verdict, code):
-    monkeypatch.setenv("PYTHONPATH", str(library.folder / "lib"))
-    found, out, said = library.check(f"mylib.{target}")
+def test_one_function_is_checked(project, monkeypatch, target, verdict, code):
+    project.write("one/single/__init__.py", "")
+    project.write(
+        "one/single/losses.py",
+        """
+        import jax, jax.numpy as jnp
+        import pullback as pb
+
+        class Holder:
+            @staticmethod
+            @pb.custom_gradient
+            def halved(x):
+                return x / 2, lambda dy: dy
+
+        def plain(x):
+            return jnp.sin(x)
+        """,
+    )
+    monkeypatch.setenv("PYTHONPATH", str(project.folder / "one"))
+    found, out, said = project.check(f"single.{target}")
     assert (found, said) == (code, [])
     assert verdict in out
 

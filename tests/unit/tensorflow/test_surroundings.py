@@ -27,6 +27,34 @@ def true_scaled(x):
 # ── tf.function ──────────────────────────────────────────────────────────────────────────────────────────
 
 
+MAKERS = [
+    *("custom_gradient", "elementwise", "external"),
+    *("override", "straight_through", "surrogate", "with_gradient"),
+]
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_autograph_does_not_convert_who_makes_a_rule(name):
+    assert hasattr(getattr(pb, name), "autograph_info__")  # as `do_not_convert` leaves a function
+
+
+def test_a_condition_of_a_tensor_works_in_a_rule_that_is_made_in_a_function():
+    @tf.function
+    def run(x):
+        def slope(dy, x):
+            if tf.reduce_sum(x) > 0:
+                return 2 * dy
+            return 3 * dy
+
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = pb.with_gradient(tf.sin, slope)(x)
+        return tape.gradient(y, x)
+
+    np.testing.assert_allclose(run(tf.constant([1.0])), [2.0])
+    np.testing.assert_allclose(run(tf.constant([-1.0])), [3.0])
+
+
 def test_retracing_for_new_shapes_and_dtypes():
     traces = []
 

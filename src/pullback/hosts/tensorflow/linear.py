@@ -157,7 +157,9 @@ def _asked(pull: Pullback, variables: Sequence[Any]) -> tuple[Any, Any]:
     for k, scale in enumerate(linear.SCALES):
         a, b = (_drawn(zeros, 2 * k + i, scale) for i in range(2))
         mixed = [2 * x - 3 * y if _floating(x) else x for x, y in zip(a, b)]
-        for ga, gb, gm in zip(pulled(a), pulled(b), pulled(mixed)):
+        with recording.stop_recording():  # numbers that nobody differentiates: no rule inside is asked again
+            found = [pulled(cotangents) for cotangents in (a, b, mixed)]
+        for ga, gb, gm in zip(*found):
             if ga is not None and gb is not None and gm is not None:
                 ga, gb, gm = map(_double, (ga, gb, gm))
                 agrees.append(_close(2 * ga - 3 * gb, gm, tf.abs(2 * ga) + tf.abs(3 * gb), allowed))
