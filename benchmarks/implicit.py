@@ -4,8 +4,8 @@ Three numbers for each framework, each with its bar: what is kept from forward t
 iterations over what is kept after few (flat: 1.05), the time of a gradient over the unrolled one (0.5), and
 its largest error, in float32 and relative to the largest entry, over that of the unrolled one (2). The
 truth is the same in float64, its linear systems written out. Beside them, without a bar: the memory of the
-unrolled one, and jaxopt's time, memory and error, if it is installed. Each framework is measured in a process
-of its own.
+unrolled one, the time of its iteration forward, which no gradient can go below, and jaxopt's time, memory and
+error, if it is installed. Each framework is measured in a process of its own.
 
     python benchmarks/implicit.py [--rounds 5]
 """
@@ -24,6 +24,7 @@ from side_by_side import floors, judge
 
 SIZE, BATCH = 256, 256
 FEW, MANY = 20, 200  # iterations
+FORWARD = "forward"  # the iteration by itself
 
 
 def problem():
@@ -87,9 +88,10 @@ def measure_torch(rounds):
 
     ways = {"unrolled": unrolled, "implicit": implicit}
     arms = {name: (lambda way=way: gradient(way)) for name, way in ways.items()}
+    forward = {FORWARD: torch.no_grad()(lambda: unrolled(w, x, MANY))}
     return {
         "memory": {name: [kept(way, FEW), kept(way, MANY)] for name, way in ways.items()},
-        "time": floors(arms, calls=1, rounds=rounds),
+        "time": floors(arms | forward, calls=1, rounds=rounds),
         "error": errors({name: arm()[0].numpy() for name, arm in arms.items()}),
     }
 
@@ -113,23 +115,25 @@ def measure_jax(rounds):
             return jax.lax.fori_loop(0, iterations, lambda _, z: step(z, w, x), jnp.zeros_like(x))
 
         ways = {"unrolled": unrolled, "implicit": pb.implicit.fixed_point(step, unrolled, tolerance=1.0)}
+        forward = jax.jit(lambda w, x: unrolled(None, w, x))
         if importlib.util.find_spec("jaxopt") is not None:
             from jaxopt.implicit_diff import custom_fixed_point
 
             ways["jaxopt"] = custom_fixed_point(step)(unrolled)
-        return {
+        return forward, {
             name: jax.jit(jax.grad(lambda w, x, way=way: jnp.mean(way(None, w, x) ** 2), (0, 1)))
             for name, way in ways.items()
         }
 
     def kept(name, iterations):
-        return of(iterations)[name].lower(w, x).compile().memory_analysis().temp_size_in_bytes
+        return of(iterations)[1][name].lower(w, x).compile().memory_analysis().temp_size_in_bytes
 
-    ways = of(MANY)
+    iteration, ways = of(MANY)
+    forward = {FORWARD: lambda: jax.block_until_ready(iteration(w, x))}
     arms = {name: (lambda way=way: jax.block_until_ready(way(w, x))) for name, way in ways.items()}
     return {
         "memory": {name: [kept(name, FEW), kept(name, MANY)] for name in ways},
-        "time": floors(arms, calls=1, rounds=rounds),
+        "time": floors(arms | forward, calls=1, rounds=rounds),
         "error": errors({name: np.asarray(arm()[0]) for name, arm in arms.items()}),
     }
 
@@ -184,9 +188,11 @@ def measure_tensorflow(rounds):
     memory = {name: [kept(way, FEW), kept(way, MANY)] for name, way in ways.items()}
     graphs = {name: compiled(way) for name, way in ways.items()}
     arms = {name: (lambda graph=graph: graph(w, x)[0].numpy()) for name, graph in graphs.items()}
+    iteration = tf.function(lambda w, x: unrolled(w, x, MANY))
+    forward = {FORWARD: lambda: iteration(w, x).numpy()}
     return {
         "memory": memory,
-        "time": floors(arms, calls=1, rounds=rounds),
+        "time": floors(arms | forward, calls=1, rounds=rounds),
         "error": errors({name: arm() for name, arm in arms.items()}),
     }
 
@@ -213,6 +219,8 @@ def main() -> None:
             sys.exit(done.stderr)
         found = json.loads(done.stdout.strip().splitlines()[-1])
         times, kept, error = found["time"], found["memory"], found["error"]
+        forward = times.pop(FORWARD)
+        print(f"{name} forward: {forward / 1e3:.1f} ms, {forward / times['unrolled']:.3f} of the unrolled")
         for way, time in times.items():
             few, many = (size / 2**20 for size in kept[way])
             print(

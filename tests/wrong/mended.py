@@ -104,6 +104,8 @@ def main():
         seconds = time.process_time() - start
         row = {"name": name, "seconds": seconds, "tried": found.tried, "refused": found.refused}
         row["words"] = [p.words for p in found.patches]
+        row["causes"] = report.causes
+        row["explains"] = [p.explains for p in found.patches]
         row["orders"] = [p.order for p in found.patches]
         row["new"] = [[s.new for s in p.spans] for p in found.patches]
         row["apart"] = [apart(function, at, report, p) for p in found.patches]

@@ -18,8 +18,9 @@ import numpy as np
 from pullback.checker.budget import Budget
 from pullback.mend.moment import Moment
 from pullback.mend.region import Region
+from pullback.mend.saved import Saved
 from pullback.mend.spelling import Spelling
-from pullback.mend.tree import TOKENS, children, exchanged, size
+from pullback.mend.tree import exchanged
 from pullback.mend.watch import Slow, Watch
 from pullback.view.subject import Array
 
@@ -37,11 +38,12 @@ class Edit:
 
     changes: tuple[tuple[ast.AST, ast.AST], ...]
     words: str
+    explains: tuple[str, ...] | None = None  # the causes that it may be called; None: any
 
     @classmethod
-    def of(cls, old: ast.AST, new: ast.AST, words: str) -> Edit:
+    def of(cls, old: ast.AST, new: ast.AST, words: str, explains: tuple[str, ...] | None = None) -> Edit:
         """Change one place."""
-        return cls(((old, new),), words)
+        return cls(((old, new),), words, explains)
 
 
 @dataclass(frozen=True)
@@ -69,6 +71,7 @@ class Bench:
     spelling: Spelling
     budget: Budget
     watch: Watch
+    saved: Saved | None = None  # how a forward of its own hands on what it keeps
     tried: int = 0
     seen: set[str] = field(default_factory=set)
     nearest: list[tuple[float, int, Tried]] = field(default_factory=list)
@@ -268,7 +271,8 @@ class Bench:
         # What the gradient is handed may hold more: `ctx.scale`.
         handed = [(n, self.spaces[0].get(n)) for n in self.given]
         held = [f"{n}.{a}" for n, v in handed if type(v).__name__ == "Context" for a in sorted(vars(v))]
-        for name in (*mine, *held):
+        kept = [n for n in mine if n not in first.unsaved]
+        for name in (*kept, *held, *(n for n in mine if n in first.unsaved)):  # what is kept comes first
             values = self.evaluated(name) if "." in name else [space.get(name) for space in self.spaces]
             arrays = None if values is None else self.as_arrays(values)
             if arrays is not None and not (name in first.unsaved and _is_among(arrays, found.values())):
@@ -320,18 +324,3 @@ def _gains(right: list[bool], before: tuple[bool, ...]) -> bool:
 
 def _value(moment: Moment, code: CodeType, space: dict[str, Any]) -> tuple[Any]:
     return (moment.opened.call(lambda *given: eval(code, dict(space))),)
-
-
-def complexity(tried: Tried) -> tuple[int, int]:
-    """Order candidates: few edits first, then little new code."""
-    return len(tried.edits), sum(_length(old, new) for edit in tried.edits for old, new in edit.changes)
-
-
-def _length(old: ast.AST, new: ast.AST) -> int:
-    """Measure what is new; a sign in the place of a sign is one, whatever stands beside it."""
-
-    def operands(node: ast.AST) -> list[int]:
-        return [id(part) for *_, part in children(node) if not isinstance(part, TOKENS)]
-
-    signs = type(old) is type(new) and isinstance(new, (ast.BinOp, ast.Compare))
-    return 1 if signs and operands(old) == operands(new) else size(new)

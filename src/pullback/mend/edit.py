@@ -1,6 +1,7 @@
 """An edit class: one kind of small change, one file each in `edits/`, found by its presence there.
 
 Each has its words, a rank (lower is tried first), and `edits(bench, base)`, which lists changes of a variant.
+`EXPLAINS` has the causes that may be measured where such an edit mends; without it, that may be any.
 """
 
 from __future__ import annotations

@@ -14,10 +14,12 @@ import numpy as np
 
 from pullback.mend.bench import Bench
 from pullback.mend.edit import called
+from pullback.mend.moment import leaves
 from pullback.mend.region import returned, statements
 from pullback.view.subject import Array
 
 DEEPEST = 12
+MOST = 24  # outputs of which a whole Jacobian is measured
 
 
 @dataclass(frozen=True)
@@ -86,6 +88,11 @@ def holes(bench: Bench, tree: ast.Module, inputs: list[int]) -> Iterator[Hole]:
     if not smooth:
         return
     roots = results(bench, tree)
+    tangents = _pushed(bench, tree, smooth) if bench.moments[0].way and inputs else None
+    if tangents is not None:
+        with np.errstate(all="ignore"):
+            yield from _down(bench, tree, smooth, *tangents, 0)
+        return
     for k in inputs:
         if k in roots:
             wanted = [np.asarray(bench.moments[i].wanted[k]) for i in smooth]
@@ -93,6 +100,27 @@ def holes(bench: Bench, tree: ast.Module, inputs: list[int]) -> Iterator[Hole]:
                 if bench.moments[0].way:
                     wanted = _before(bench, tree, smooth, roots[k], wanted, k)
                 yield from _down(bench, tree, smooth, roots[k], wanted, 0)
+
+
+def _pushed(bench: Bench, tree: ast.Module, smooth: list[int]) -> tuple[ast.expr, list[Array]] | None:
+    """Give what a pushforward returns beside its output, and what that would have to be."""
+    found = returned(tree)
+    parts = found[0].elts if len(found) == 1 and isinstance(found[0], ast.Tuple) else []
+    if len(parts) != 2 or len(bench.given) < 2:
+        return None
+    wanted = []
+    for i in smooth:
+        moment = bench.moments[i]
+        domain, codomain = moment.problem.domain, moment.problem.codomain
+        given = [leaves(bench.spaces[i].get(name)) for name in bench.given[-2:]]
+        arrays = [[bench.guarded(moment.opened.array, leaf) for leaf in some] for some in given]
+        moving = [t for x, t in zip(*arrays) if t is not None and t.dtype.kind in "fc"]
+        if len(given[0]) != len(given[1]) or tuple(t.shape for t in moving) != tuple(domain.shapes):
+            return None
+        if len(codomain.shapes) != 1 or moment.jacobian is None or moment.problem.y.size > MOST:
+            return None
+        wanted.append((moment.jacobian() @ domain.pack(moving)).reshape(codomain.shapes[0]))
+    return parts[1], wanted
 
 
 def _before(
@@ -121,7 +149,7 @@ def _down(
         if any(w is None for w in fitted):
             return
         wanted = [w for w in fitted if w is not None]
-    if all(o.dtype.kind in "fciu" for o in old) and not isinstance(node, ast.Constant):
+    if all(o.dtype.kind in "fciu" for o in old):
         yield Hole(node, old, wanted)
     try:
         operands = list(_inverted(bench, smooth, node, wanted))

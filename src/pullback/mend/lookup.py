@@ -20,6 +20,7 @@ from pullback.view.subject import Array
 Shapes: TypeAlias = "tuple[tuple[int, ...], ...]"
 Table: TypeAlias = "tuple[list[Entry], Array, list[tuple[int, int, bool]], Array]"
 ROWS, MOVING, STILL = 170, 90, 240  # entries that are multiplied: any two, or one of each kind
+COLUMNS = 192  # numbers by which a value is told; more would only cost memory and time
 NICE = {
     **{sign * n: 0 for n in (1, 2, 3, 4) for sign in (1.0, -1.0)},
     **{sign / n: 0 for n in (2, 3, 4) for sign in (1.0, -1.0)},
@@ -88,10 +89,10 @@ class Lookup:
                 flat = [np.broadcast_to(a, s).reshape(-1) for a, s in zip(entry.arrays, shapes)]
             except ValueError:
                 continue
-            rows.append(np.concatenate(flat))
+            rows.append(_thinned(np.concatenate(flat)))
             kept.append(entry)
         if not rows:
-            rows = [np.zeros(sum(int(np.prod(s)) for s in shapes))]
+            rows = [_thinned(np.zeros(sum(int(np.prod(s)) for s in shapes)))]
             kept = [Entry(parsed("0"), tuple(np.zeros(s) for s in shapes), 1)]
         table = np.stack(rows)
         i, j, p, q = self._rows(kept, moving)
@@ -112,25 +113,43 @@ class Lookup:
         with np.errstate(all="ignore"):
             for (shapes, real, moving), members in groups.items():
                 kept, table, made, pairs = self._table(shapes, real, moving)
-                wanted = np.stack([np.concatenate([a.reshape(-1) for a in targets[n]]) for n in members])
-                for rows, pick in ((table, self._single(kept)), (pairs, self._double(kept, made))):
-                    for n, hits in zip(members, _matches(rows, wanted, tolerance)):
-                        found[n] += [hit for row, c in hits if (hit := pick(row, c)) is not None]
+                flat = [_thinned(np.concatenate([a.reshape(-1) for a in targets[n]])) for n in members]
+                same: dict[bytes, list[int]] = {}  # one value may be looked for in many places
+                for n, row in zip(members, flat):
+                    same.setdefault(row.tobytes(), []).append(n)
+                firsts = {row.tobytes(): row for row in flat}
+                wanted = np.stack([firsts[key] for key in same])
+                slack = max(1e-6, tolerance)
+                for rows, pick in (
+                    (table, self._single(kept, slack)),
+                    (pairs, self._double(kept, made, slack)),
+                ):
+                    for places, hits in zip(same.values(), _matches(rows, wanted, tolerance)):
+                        picked = [hit for row, c in hits if (hit := pick(row, c)) is not None]
+                        for n in places:
+                            found[n] += picked
         return [sorted(hits, key=lambda h: h.rank)[:most] for hits in found]
 
-    def _single(self, kept: list[Entry]) -> Callable[[int, float], Hit | None]:
-        return lambda row, c: _scaled(kept[row].node, c, kept[row].size)
+    def _single(self, kept: list[Entry], slack: float) -> Callable[[int, float], Hit | None]:
+        return lambda row, c: _scaled(kept[row].node, c, kept[row].size, slack)
 
     def _double(
-        self, kept: list[Entry], made: list[tuple[int, int, bool]]
+        self, kept: list[Entry], made: list[tuple[int, int, bool]], slack: float
     ) -> Callable[[int, float], Hit | None]:
         def pick(row: int, c: float) -> Hit | None:
             i, j, product = made[row]
             a, b = kept[i], kept[j]
             node = binary(a.node, ast.Mult() if product else ast.Div(), b.node)
-            return _scaled(node, c, a.size + b.size + 1)
+            return _scaled(node, c, a.size + b.size + 1, slack)
 
         return pick
+
+
+def _thinned(row: Array) -> Array:
+    """Keep some of many numbers, always the same ones."""
+    if row.size <= COLUMNS:
+        return row
+    return row[np.sort(np.random.default_rng(row.size).choice(row.size, COLUMNS, replace=False))]
 
 
 def _matches(rows: Array, wanted: Array, tolerance: float) -> Iterator[list[tuple[int, float]]]:
@@ -144,7 +163,8 @@ def _matches(rows: Array, wanted: Array, tolerance: float) -> Iterator[list[tupl
         aim = np.ascontiguousarray(aim, np.complex128).view(np.float64)
         mask = np.repeat(mask, 2, axis=1)
     dots = clean @ aim.T
-    norms = (clean**2) @ mask.T.astype(float)
+    masks, which = np.unique(mask, axis=0, return_inverse=True)  # most targets ask for all entries
+    norms = ((clean**2) @ masks.T.astype(float))[:, which.reshape(-1)]
     sizes = (aim**2).sum(1)
     close: Array = dots**2 >= (1 - max(1e-11, 30 * tolerance**2)) * norms * sizes
     enough = mask.sum(1) >= 3
@@ -162,17 +182,17 @@ def _matches(rows: Array, wanted: Array, tolerance: float) -> Iterator[list[tupl
         yield hits
 
 
-def _scaled(node: ast.expr, factor: float, length: int) -> Hit | None:
+def _scaled(node: ast.expr, factor: float, length: int, slack: float) -> Hit | None:
     """Write an expression times a constant."""
     for nice in NICE:
-        if abs(factor - nice) <= 1e-6 * abs(nice):
+        if abs(factor - nice) <= slack * abs(nice):
             odd = 1.5 if abs(nice) not in (1.0, 2.0, 0.5) else 0.0  # a name is better than its value
             bare = 2.0 if odd and isinstance(node, ast.Constant) else 0.0
             return Hit(times(node, nice), length + (nice != 1.0) + odd + bare)
     for value in NAMED:
         for ratio in (1.0, 0.5, 2.0, -1.0, -0.5, -2.0):
             for base in (value, 1 / value):
-                if abs(factor - ratio * base) <= 1e-6 * abs(factor):
+                if abs(factor - ratio * base) <= slack * abs(factor):
                     return Hit(times(node, ratio * base), length + 4)
     return None
 

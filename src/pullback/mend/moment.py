@@ -32,7 +32,7 @@ from pullback.mend.seat import Way, followed, seated
 from pullback.view.subject import Array, Arrays, Opened, Subject
 
 EXACT, MEASURED = 1e-9, 2e-6  # relative, of a truth by autodiff and by differences
-DIRECTIONS = 6
+ROUNDED = 300  # roundoffs of a rule and of its body together, where no finer dtype is to be had
 
 
 @dataclass(frozen=True)
@@ -65,6 +65,7 @@ class Moment:
     bounds: tuple[Bound, ...] = ()  # at a kink
     measured: tuple[Array, ...] = field(default=(), repr=False)
     seen: dict[CodeType, dict[str, Any]] = field(default_factory=dict, repr=False)  # what the forward ran
+    jacobian: Callable[[], Array] | None = None  # the true one, whole
     way: Way = ()  # from the gradient to what is open
     unsaved: dict[str, Any] = field(
         default_factory=dict, repr=False
@@ -192,7 +193,7 @@ def _bound(grad: Any, function: Any) -> Any:
 
 def truth(subject: Subject, problem: Problem, v: Array, settings: Settings) -> tuple[Array, float] | None:
     """Give the true gradient of ⟨v, f⟩ and its relative error; None where it cannot be had."""
-    if problem.unit < 1e-12 and subject.body_pullback is not None:
+    if subject.body_pullback is not None:
         probe = Problem(
             subject.oracle_forward, subject.body_pullback, subject.inputs, subject.differentiable,
             limits=subject.limits,
@@ -206,7 +207,7 @@ def truth(subject: Subject, problem: Problem, v: Array, settings: Settings) -> t
         found = body_gradient(subject, problem, v) if proven else None
         if found is not None and np.isfinite(found).all():
             # What only a finer dtype than the shipped one can see is no fault of the rule.
-            return found, max(EXACT, 6 * settings.shipped)
+            return found, max(EXACT, 6 * settings.shipped, ROUNDED * problem.unit)
     if problem.x.size > COLUMNS:
         return None
     measured = v @ differences(problem)
@@ -275,8 +276,15 @@ def moment(
     for k, part in zip(problem.chosen, wide):
         wanted[k] = part
     space, names = surroundings(opened.grad, seen)
+
+    @functools.cache
+    def jacobian() -> Array:
+        rows = [truth(subject, problem, e, settings) for e in np.eye(problem.y.size)]
+        return np.stack([vector if row is None else row[0] for row in rows])
+
     return Moment(
-        label, inputs, opened, space, names, problem, tuple(wanted), tolerance, limits, seen=seen
+        label, inputs, opened, space, names, problem, tuple(wanted), tolerance, limits, seen=seen,
+        jacobian=jacobian,
     )  # fmt: skip
 
 

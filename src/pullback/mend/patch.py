@@ -20,6 +20,7 @@ class Patch:
     words: str  # the bug, named by the edit: "`y` stands where `x` is meant (line 12)"
     points: tuple[str, ...]  # where it was right, each as words: shape, dtype, which point
     order: int  # to which order it was proven
+    explains: tuple[str, ...] | None = None  # the causes that may be measured where it mends; None: any
 
 
 @dataclass(frozen=True)

@@ -1,17 +1,10 @@
-"""Proof: the edited text, compiled and run in a namespace of its own, is what the checker finds right.
-
-The module is not run again. Its functions are made anew of the edited text, with the same closures, and call
-each other there; the user's own objects stay as they are.
-"""
+"""Proof: the edited text, compiled and run in a namespace of its own, is what the checker finds right."""
 
 from __future__ import annotations
 
 import ast
-import linecache
-import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from types import CellType, CodeType, FunctionType
 from typing import Any
 
 import numpy as np
@@ -29,120 +22,15 @@ from pullback.hosts.base import Host
 from pullback.mend.bench import Tried
 from pullback.mend.patch import Patch, Span
 from pullback.mend.region import Region
+from pullback.mend.remade import Remade
 from pullback.mend.saved import Saved
 from pullback.mend.tree import children, edited, exchanged, spans
 from pullback.view import subject_of
 from pullback.view.subject import Arrays, Subject
 
 
-class Remade(Mapping[Any, Any]):
-    """Give, of a function of the file, the one that the edited text makes in its place."""
-
-    def __init__(self, region: Region, text: str) -> None:
-        self.file = region.source.file
-        self.old = dict(_paths(region.source.compiled))
-        # Whoever reads the source of what runs, as AutoGraph does, must find the edited text.
-        self.virtual = os.path.join("mended", os.path.basename(self.file))
-        linecache.cache[self.virtual] = (len(text), None, text.splitlines(True), self.virtual)
-        new = compile(text, self.virtual, "exec", dont_inherit=True)
-        self.new = {path: code for code, path in _paths(new)}
-        self.spaces: dict[int, dict[str, Any]] = {}
-        self.made: dict[int, Any] = {}
-
-    def __contains__(self, function: object) -> bool:
-        return isinstance(function, FunctionType) and (
-            self._path(function.__code__) is not None or self._holds(function)
-        )
-
-    def __getitem__(self, function: Any) -> Any:
-        if function not in self:
-            raise KeyError(function)
-        return self._made(function)
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(())
-
-    def __len__(self) -> int:
-        return 0
-
-    def _holds(self, function: FunctionType, depth: int = 4) -> bool:
-        """Tell whether a function of another file holds one of this file in its closure."""
-        held = (part for cell in function.__closure__ or () for part in _held(cell))
-        return depth > 0 and any(
-            self._path(part.__code__) is not None or self._holds(part, depth - 1)
-            for part in held
-            if isinstance(part, FunctionType)
-        )
-
-    def _path(self, code: CodeType) -> Any:
-        if code.co_filename != self.file:
-            return None
-        known = self.old.get(code)
-        if known is not None:
-            return known
-        where = (code.co_name, code.co_firstlineno)
-        found = [path for other, path in self.old.items() if (other.co_name, other.co_firstlineno) == where]
-        return found[0] if len(found) == 1 else None
-
-    def _space(self, space: dict[str, Any]) -> dict[str, Any]:
-        """Copy the namespace of a module, with its functions made anew in it."""
-        if id(space) not in self.spaces:
-            fresh = self.spaces[id(space)] = dict(space)
-            for name, value in space.items():
-                if value in self and value.__globals__ is space if isinstance(value, FunctionType) else False:
-                    fresh[name] = self._made(value)
-        return self.spaces[id(space)]
-
-    def _made(self, function: FunctionType) -> FunctionType:
-        if id(function) in self.made:
-            made: FunctionType = self.made[id(function)]
-            return made
-        path = self._path(function.__code__)
-        code = function.__code__ if path is None else self.new.get(path)
-        if code is None or code.co_freevars != function.__code__.co_freevars:
-            raise KeyError(function)
-        cells = tuple(CellType() for _ in code.co_freevars)
-        space = function.__globals__ if path is None else self._space(function.__globals__)
-        made = FunctionType(code, space, function.__name__, function.__defaults__, cells)
-        self.made[id(function)] = made
-        made.__kwdefaults__ = function.__kwdefaults__
-        made.__dict__.update(function.__dict__)
-        made.__qualname__, made.__module__ = function.__qualname__, function.__module__
-        for cell, old in zip(cells, function.__closure__ or ()):
-            try:
-                value = old.cell_contents
-            except ValueError:  # a cell that is not filled yet
-                continue
-            cell.cell_contents = self._put(value)
-        return made
-
-    def _put(self, value: Any) -> Any:
-        if type(value) in (list, tuple):
-            return type(value)(self._put(part) for part in value)
-        return self._made(value) if value in self else value
-
-
 def _alike(a: Arrays, b: Arrays) -> bool:
     return len(a) == len(b) and all(np.allclose(x, y, equal_nan=True) for x, y in zip(a, b))
-
-
-def _held(cell: CellType) -> list[Any]:
-    """List what a cell holds: a function, or several."""
-    try:
-        value = cell.cell_contents
-    except ValueError:  # a cell that is not filled yet
-        return []
-    return list(value) if type(value) in (list, tuple) else [value]
-
-
-def _paths(code: CodeType, path: tuple[Any, ...] = ()) -> Iterator[tuple[CodeType, tuple[Any, ...]]]:
-    """Name code objects by where they stand in one another."""
-    yield code, path
-    counts: dict[str, int] = {}
-    for part in code.co_consts:
-        if isinstance(part, CodeType):
-            nth = counts[part.co_name] = counts.get(part.co_name, -1) + 1
-            yield from _paths(part, (*path, (part.co_name, nth)))
 
 
 @dataclass(frozen=True)
@@ -171,6 +59,7 @@ class Prover:
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
     settings: Settings
+    function: Any = None  # the rule, as it is called
     checks: int = 0
     saved: Saved | None = None
     unsaved: dict[str, Any] = field(default_factory=dict)  # values that the forward has, and does not keep
@@ -208,9 +97,13 @@ class Prover:
     def subject_of(self, text: str) -> Subject | None:
         """Make a subject of the edited text."""
         try:
-            function = self.subject.remade(Remade(self.region, text))
+            parts = Remade(self.region, text)
+            function = self.subject.remade(parts)
             if function is None:
                 return None
+            parts.bind(self.function, function)
+            if isinstance(getattr(self.function, "__self__", None), type):  # the `apply` of a class
+                parts.bind(self.function.__self__, function.__self__)
             made = subject_of(self.host, function, self.args, self.kwargs)
         except Exception:  # what an edit makes may fail in any way it likes
             return None
@@ -282,7 +175,10 @@ class Prover:
         words = "; ".join([*dict.fromkeys(edit.words for edit in tried.edits), *kept])
         second = (f for f in proof.report.findings if f.probe == "second_order" and f.answer == "yes")
         order = 2 if any(second) else 1
-        return Patch(self.region.source.file, self.region.source.text, proof.spans, words, points, order)
+        known = [edit.explains for edit in tried.edits]
+        explains = None if None in known else tuple(cause for some in known for cause in some or ())
+        source = self.region.source
+        return Patch(source.file, source.text, proof.spans, words, points, order, explains)
 
 
 def _beside(tried: Tried, inputs: Arrays, rng: np.random.Generator) -> Iterator[Point]:

@@ -31,14 +31,14 @@ class Saved:
         first = min([self.forward.lineno, *(d.lineno for d in self.forward.decorator_list)])
         where = (self.source.file, self.forward.name, first)
         ran = (v for c, v in seen.items() if (c.co_filename, c.co_name, c.co_firstlineno) == where)
-        lasting = self._lasting()
+        lasting = self.lasting()
         return {
             n: v
             for n, v in next(ran, {}).items()
             if n not in known and not n.startswith("_") and (lasting is None or n in lasting)
         }
 
-    def _lasting(self) -> set[str] | None:
+    def lasting(self) -> set[str] | None:
         """Name what can be kept and differentiated again: in PyTorch arguments and outputs, and no others."""
         if not self.context or self.is_setup:
             return None
@@ -67,7 +67,9 @@ class Saved:
                 text = f"{self.context}.saved_tensors[{kept + tensors.index(node.id)}]"
                 changes[id(node)] = ast.parse(text, mode="eval").body
         context = self.forward.args.args[0].arg
+        there = {ast.unparse(n) for n in ast.walk(self.forward) if isinstance(n, ast.Assign)}
         lines = [f"{context}.{n} = {n}" for n in values if n not in tensors]
+        lines = [line for line in lines if line not in there]
         if tensors and self.keeps is None:
             lines.append(f"{context}.save_for_backward({', '.join(tensors)})")
         elif tensors:
@@ -76,10 +78,12 @@ class Saved:
             spans.append(Span(stop, stop, "".join(f", {n}" for n in tensors)))
         if lines:
             last = self.forward.body[-1]
-            start = self.source.place(last.lineno, last.col_offset)
-            indent = self.source.text[self.source.starts[last.lineno - 1] : start]
-            newline = "\r\n" if "\r\n" in self.source.text else "\n"
-            if indent.strip() or (lines and not isinstance(last, ast.Return) and not self.is_setup):
+            start, newline = self.source.place(last.lineno, last.col_offset), self.source.newline
+            if not isinstance(last, ast.Return) and not self.is_setup:
+                return None
+            try:
+                indent = self.source.indent(last)
+            except ValueError:
                 return None
             if isinstance(last, ast.Return):
                 spans.append(Span(start, start, "".join(f"{line}{newline}{indent}" for line in lines)))

@@ -21,7 +21,8 @@ from pullback.checker.finding import Report
 from pullback.checker.settings import Settings
 from pullback.checker.space import roundoff
 from pullback.checker.within import placed, within
-from pullback.mend.bench import Bench, Tried, complexity
+from pullback.mend.bench import Bench, Edit, Tried
+from pullback.mend.complexity import complexity
 from pullback.mend.edit import kinds
 from pullback.mend.moment import Moment, moment, recorded
 from pullback.mend.patch import Mending, Patch
@@ -115,7 +116,7 @@ class Search:
             raise RefusedError(
                 "nothing that its gradient runs is its own: it is used elsewhere too, or has no source"
             )
-        self.prover = Prover(self._region(self.ways[0]), given, host, args, kwargs, self.settings)
+        self.prover = Prover(self._region(self.ways[0]), given, host, args, kwargs, self.settings, function)
 
     def _other(
         self, host: Any, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -195,7 +196,7 @@ class Search:
 
     def _bench(self, found: list[Moment]) -> Bench:
         region, first = self.prover.region, found[0]
-        bench = Bench(region, found, Spelling({}, ""), self.budget, self.watch)
+        bench = Bench(region, found, Spelling({}, ""), self.budget, self.watch, self.prover.saved)
         tensor = next(iter(region.parameters()), "")
         bench.spelling = spelling(bench.spaces[0], first.names, self.framework, tensor)
         return bench
@@ -208,8 +209,7 @@ class Search:
         for kind in kinds():
             if not getattr(kind, "KEEPS", False):
                 continue
-            for edit in kind.edits(bench, base):
-                self._note(kind)
+            for edit in self._edits(kind, bench, base):
                 tried = bench.attempt(base, edit)
                 allowed = min(PROOF, self.budget.left)
                 if tried is None or not bench.guarded(self.prover.twice, tried, inputs, seconds=allowed):
@@ -237,8 +237,7 @@ class Search:
             for _ in range(4 if getattr(kind, "LEARNS", False) else 1):
                 known = len(bench.moments)
                 survivors: list[Tried] = []
-                for edit in kind.edits(bench, base):
-                    self._note(kind)
+                for edit in self._edits(kind, bench, base):
                     tried = bench.attempt(base, edit)
                     if tried is not None:
                         (survivors if tried.is_right else partial).append(tried)
@@ -246,10 +245,13 @@ class Search:
                 if len(bench.moments) == known:
                     break
 
-    def _note(self, kind: ModuleType) -> None:
-        """Remember that edits of a kind were tried."""
-        if kind.WORDS not in self.kinds:
-            self.kinds.append(kind.WORDS)
+    def _edits(self, kind: ModuleType, bench: Bench, base: Tried) -> Iterator[Edit]:
+        """List the edits of a kind, and remember that they were tried."""
+        for edit in kind.edits(bench, base):
+            if kind.WORDS not in self.kinds:
+                self.kinds.append(kind.WORDS)
+            explains = getattr(kind, "EXPLAINS", None)
+            yield edit if edit.explains is not None else replace(edit, explains=explains)
 
     def _proven(self, survivors: list[Tried]) -> bool:
         """Prove survivors, the smallest first; what fails teaches a new moment."""
@@ -271,6 +273,8 @@ class Search:
                 points = tuple(map(described, self.bench.moments))
                 self.patches.append(self.prover.patch(tried, proof, points))
                 self.proven.append(tried)
+            elif all(f.probe == "second_order" for f in proof.report.failures):
+                self._second(self.bench, again)
             else:
                 self._learn(proof.report)
         return bool(self.patches)

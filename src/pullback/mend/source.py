@@ -65,6 +65,18 @@ class Source:
         first, last = self.place(node.lineno, node.col_offset), node.end_lineno  # type: ignore[attr-defined]
         return first, self.place(last, node.end_col_offset)  # type: ignore[attr-defined]
 
+    @property
+    def newline(self) -> str:
+        """Give what ends a line."""
+        return "\r\n" if "\r\n" in self.text else "\n"
+
+    def indent(self, node: ast.stmt) -> str:
+        """Give what stands before a statement; refuse one that does not begin its line."""
+        before = self.text[self.starts[node.lineno - 1] : self.span(node)[0]]
+        if before.strip():
+            raise ValueError("a statement can be put before the first of a line only")
+        return before
+
     def segment(self, node: ast.AST) -> str:
         """Give the text of a node."""
         start, stop = self.span(node)

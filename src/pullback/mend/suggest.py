@@ -97,10 +97,20 @@ def _suggestion(patch: Patch, folder: str, report: Report, *, first: bool) -> Fi
     count = len(points)
     where = f"at all {count} points that were" if count != 1 else "at the only point that was"
     proof = f"this edit makes it right {where} checked, {ORDERS[patch.order]}:"
-    measured = f"the cause that was measured: {', '.join(report.causes)}" if report.causes else ""
+    measured = _beside(report.causes, patch)
     lines = [proof, *(f"  {point}" for point in points), *([measured] if measured else [])]
     said = patch.words if first else f"or: {patch.words}"
     return replace(_note(said), where="\n".join(lines), patch=unified(patch, folder))
+
+
+def _beside(causes: list[str], patch: Patch) -> str:
+    """Name the cause that was measured, and say if it is not what the edit mends."""
+    named = ", ".join(causes)
+    if not named:
+        return ""
+    if patch.explains is None or set(causes) & set(patch.explains):
+        return f"the cause that was measured: {named}"
+    return f"the cause that was measured, {named}, and this edit do not name the same bug: read both"
 
 
 def _nothing(found: Mending) -> Finding:

@@ -96,24 +96,42 @@ def size(node: ast.AST) -> int:
 
 
 def alike(a: ast.AST, b: ast.AST) -> bool:
-    """Tell whether two trees multiply and add the same, in whatever order."""
+    """Tell whether two trees multiply, divide and add the same, in whatever order."""
     return _ordered(a) == _ordered(b)
 
 
 def _ordered(node: Any) -> str:
-    if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Mult)):
-        kind = type(node.op)
-        parts, waiting = [], [node.left, node.right]
-        while waiting:
-            part = waiting.pop()
-            if isinstance(part, ast.BinOp) and isinstance(part.op, kind):
-                waiting += [part.left, part.right]
-            else:
-                parts.append(_ordered(part))
-        return f"{kind.__name__}({', '.join(sorted(parts))})"
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        terms = _terms(node)
+        if len(set(terms)) > 1:
+            return f"Add({', '.join(sorted(terms))})"
+    if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Mult, ast.Div)):
+        number, over, under = _factors(node)
+        return f"Mult({number:.9g}, {', '.join(sorted(over))} / {', '.join(sorted(under))})"
     if not isinstance(node, ast.AST):
         return repr([_ordered(part) for part in node]) if isinstance(node, list) else repr(node)
     return f"{type(node).__name__}({', '.join(_ordered(getattr(node, f, None)) for f in node._fields)})"
+
+
+def _terms(node: ast.expr) -> list[str]:
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        return _terms(node.left) + _terms(node.right)
+    return [_ordered(node)]
+
+
+def _factors(node: ast.expr) -> tuple[float, list[str], list[str]]:
+    """Give the number in a product, and what else is multiplied and divided by."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Mult, ast.Div)):
+        a, over, under = _factors(node.left)
+        b, more, less = _factors(node.right)
+        if isinstance(node.op, ast.Mult):
+            return a * b, over + more, under + less
+        return (a / b, over + less, under + more) if b else (1.0, [ast.dump(node)], [])
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add) and len(set(_terms(node))) == 1:
+        return float(len(_terms(node))), _terms(node)[:1], []
+    if isinstance(node, ast.Constant) and type(node.value) in (int, float):
+        return float(node.value), [], []  # type: ignore[arg-type]
+    return 1.0, [_ordered(node)], []
 
 
 def exchanged(node: Any, new: Mapping[int, ast.AST]) -> Any:
@@ -134,7 +152,22 @@ def exchanged(node: Any, new: Mapping[int, ast.AST]) -> Any:
     if not changed:
         return node
     fields = {name: getattr(node, name, None) for name in node._fields}
-    return ast.copy_location(type(node)(**{**fields, **changed}), node)
+    made = ast.copy_location(type(node)(**{**fields, **changed}), node)
+    if hasattr(node, "inserted"):
+        made.inserted = True
+    return made
+
+
+def inserted(node: ast.FunctionDef, at: int, statement: ast.stmt) -> ast.FunctionDef:
+    """Give a function with one more statement, before that of a number."""
+    statement.inserted = True  # type: ignore[attr-defined]  # what tells it from one that was changed
+    return exchanged_body(node, [*node.body[:at], statement, *node.body[at:]])
+
+
+def exchanged_body(node: ast.FunctionDef, body: list[ast.stmt]) -> ast.FunctionDef:
+    """Give a function with other statements."""
+    fields: dict[str, Any] = {name: getattr(node, name, None) for name in node._fields}
+    return ast.copy_location(ast.FunctionDef(**{**fields, "body": body}), node)
 
 
 def differences(
@@ -143,6 +176,11 @@ def differences(
     """List the smallest parts that differ: the old node, the new one, and what it stands in."""
     if old is new:
         return
+    if isinstance(old, ast.FunctionDef) and isinstance(new, ast.FunctionDef):
+        before = [(i, part) for i, part in enumerate(new.body) if hasattr(part, "inserted")]
+        for n, (i, part) in enumerate(before):
+            yield old.body[i - n], part, new, ("body", -1)
+        new = exchanged_body(new, [part for part in new.body if not hasattr(part, "inserted")])
     inner_old, inner_new = list(children(old)), list(children(new))
     same_kind = type(old) is type(new) and [c[:2] for c in inner_old] == [c[:2] for c in inner_new]
     plain = same_kind and all(
@@ -210,6 +248,9 @@ def spans(old: ast.AST, new: ast.AST, source: Source) -> tuple[Span, ...]:
     for before, after, parent, (field, index) in differences(old, new):
         text = rendered(after, source, known)
         start, stop = source.span(before)
+        if hasattr(after, "inserted"):
+            found.append(Span(start, start, f"{text}{source.newline}{source.indent(before)}"))
+            continue
         if isinstance(after, ast.Tuple) and isinstance(before, ast.Tuple) and source.text[start] != "(":
             text = text.removeprefix("(").removesuffix(")")
         held = source.text[:start].rstrip().endswith("(") and source.text[stop:].lstrip().startswith(")")

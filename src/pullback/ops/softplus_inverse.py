@@ -1,7 +1,7 @@
 """softplus_inverse: log(eˣ − 1), the value whose softplus is x > 0.
 
-    log(eˣ − 1) = x + log(−expm1(−x))
-    its slope is eˣ / (eˣ − 1) = −1 / expm1(−x)
+    log(eˣ − 1) = x + log(1 − e⁻ˣ), the latter by the series of `log1mexp` below log 2
+    its slope is 1 / (1 − e⁻ˣ) = 1 + 1 / (eˣ − 1)
 
 Domain: x ≥ 0. Edges: −∞ at 0 with slope ∞, ∞ at ∞ with slope 1; below 0 value and slope are NaN: softplus has
 no such value. Near its zero, x = log 2, the value is right to rounding of log 2, as e^x − 1 is of 1.
@@ -16,13 +16,16 @@ import numpy as np
 
 from pullback.elementwise import elementwise
 from pullback.example import example
+from pullback.ops.log1mexp import near, rest, slope_of_rest
 from pullback.ops.precision import narrow, wide
 from pullback.typed import T
 
 
 def _slope(x: Any) -> Any:
     xp, w = wide(x)
-    return xp.where(w < 0, math.nan, -1 / xp.expm1(-w))
+    small, t = near(xp, w)
+    s = 1 / xp.where(small, w, 1 - xp.exp(-w))
+    return xp.where(w < 0, math.nan, s + xp.where(small, slope_of_rest(t) + 0.5, 0.0))
 
 
 @example(np.array([0.5, 1.3, 2.1]), domain=(0.0, math.inf))
@@ -41,4 +44,6 @@ def softplus_inverse(x: T) -> T:
     Do not use it for values that may be zero: no finite parameter has a softplus of 0.
     """
     xp, w = wide(x)
-    return narrow(w + xp.log(-xp.expm1(-w)), x)  # type: ignore[no-any-return]
+    small, t = near(xp, w)
+    y = xp.log(xp.where(small, w, 1 - xp.exp(-w))) + xp.where(small, t / 2 + rest(t), w)
+    return narrow(y, x)  # type: ignore[no-any-return]

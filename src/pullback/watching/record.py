@@ -18,7 +18,7 @@ LOWEST, HIGHEST = -12, 6  # powers of ten; what is smaller or larger stands in t
 BINS = HIGHEST - LOWEST + 2
 FIELDS = ("norm", "min", "max", "mean", "size", "nan", "inf", "zero")
 WIDTH = len(FIELDS) + BINS  # numbers in a row
-SAMPLE = 1 << 14  # elements whose sizes are counted by decades; of a larger tensor, as many evenly spread
+SAMPLE = 1 << 12  # elements whose sizes are counted by decades; of a larger tensor, as many evenly spread
 SHIFT = 1 - LOWEST  # a size s stands in the bin ⌊log₁₀ s⌋ + SHIFT, or in the first or the last
 
 
@@ -60,6 +60,15 @@ def stride(size: int) -> int:
     return 1 if size <= SAMPLE else -(-size // SAMPLE) | 1
 
 
+def scale_of(peak: float) -> float:
+    """Say by what to divide before squaring: 1, unless the squares of such sizes would be lost."""
+    return 1.0 if 1e-15 < peak < 1e15 or not peak else peak
+
+
+def _extremes(x: np.ndarray[Any, Any]) -> tuple[float, float]:
+    return (float(x.min()), float(x.max())) if x.size else (0.0, 0.0)
+
+
 def numbers(array: Any) -> np.ndarray[Any, Any]:
     """Compute the row of an array."""
     x = np.asarray(array)
@@ -69,18 +78,17 @@ def numbers(array: Any) -> np.ndarray[Any, Any]:
     x = x if x.dtype == np.float64 else x.astype(np.float32, copy=False)
     made = np.zeros(WIDTH)
     made[4] = x.size
-    if x.size and not np.isfinite(x.min() + x.max()):
+    finite, least, largest = x, *_extremes(x)
+    if not math.isfinite(least + largest):
         made[5], made[6] = np.isnan(x).sum(), np.isinf(x).sum()
         finite = x[np.isfinite(x)]
-    else:
-        finite = x
+        least, largest = _extremes(finite)
     if finite.size:
-        largest = max(abs(float(finite.min())), abs(float(finite.max())))
-        scale = 1.0 if 1e-15 < largest < 1e15 or not largest else largest  # the squares would be lost
+        scale = scale_of(max(-least, largest))
         scaled = finite if scale == 1.0 else finite / finite.dtype.type(scale)
         norm = math.sqrt(float(np.dot(scaled, scaled))) * scale
-        made[:4] = norm, finite.min(), finite.max(), finite.mean(dtype=np.float64)
-        made[7] = finite.size - np.count_nonzero(finite)
+        made[:4] = norm, least, largest, float(scaled.mean()) * scale
+        made[7] = finite.size - np.count_nonzero(finite != 0)  # of booleans: six times as fast
     part = x[:: stride(x.size)]
     sizes = np.abs(part[np.isfinite(part) & (part != 0)])
     bins = np.clip(np.floor(np.log10(sizes)) + SHIFT, 0, BINS - 1).astype(np.int64)

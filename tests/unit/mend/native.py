@@ -122,3 +122,76 @@ def backward_of_two(x, d):
 
 
 Twice, Half = unary(torch.square, backward_of_two), unary(lambda x: x * x / 2, backward_of_two)
+
+
+@jax.custom_vjp
+def norm(x):
+    return jnp.sqrt(jnp.sum(x * x))
+
+
+def norm_fwd(x):
+    y = norm(x)  # the rule itself: its second order is that of the edited one
+    return y, (x, y)
+
+
+def norm_bwd(kept, d):
+    x, y = kept
+    return (x / y,)
+
+
+norm.defvjp(norm_fwd, norm_bwd)
+
+
+class Between(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, scale):
+        t = torch.tanh(x / scale)
+        ctx.save_for_backward(t)
+        ctx.scale = scale
+        return scale * t
+
+    @staticmethod
+    def backward(ctx, d):
+        # what is between input and output is a constant to a second derivative
+        (t,) = ctx.saved_tensors
+        return d * (1 - t * t) * ctx.scale, None
+
+
+class Elu(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, alpha):
+        y = torch.where(x > 0, x, alpha * (torch.exp(x) - 1))
+        ctx.save_for_backward(y)
+        ctx.alpha = alpha
+        return y
+
+    @staticmethod
+    def backward(ctx, d):
+        (y,) = ctx.saved_tensors
+        return torch.where(y > 0, d, d * (y + 1)), None
+
+
+@jax.custom_jvp
+def grown(x, p):
+    return x * jnp.exp(p)
+
+
+@grown.defjvp
+def grown_jvp(primals, tangents):
+    (x, p), (dx, dp) = primals, tangents
+    return grown(x, p), dx * jnp.exp(p) + x * dp
+
+
+class ScatterMean(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, source, index):
+        rows = int(index.max()) + 1
+        count = torch.bincount(index, minlength=rows).clamp(min=1).to(source.dtype)
+        ctx.save_for_backward(index, count)
+        total = torch.zeros(rows, source.shape[1], dtype=source.dtype).index_add(0, index, source)
+        return total / count.unsqueeze(1)
+
+    @staticmethod
+    def backward(ctx, d):
+        index, count = ctx.saved_tensors  # noqa: RUF059
+        return d.index_select(0, index), None

@@ -42,6 +42,30 @@ CASES = {
         ["lambda x, d: d * (1 - torch.tanh(x) ** 2))"],
     ),
     "a function that backward calls": (RULES.Called.apply, [torch.tensor(normal(4))], ["return 1 - y * y"]),
+    "a forward that calls its own rule": (RULES.norm, [jnp.asarray(normal(4))], ["return (d * x / y,)"]),
+    "what the forward keeps is between input and output": (
+        RULES.Between.apply,
+        [torch.tensor(normal(5)), 3.0],
+        [
+            "save_for_backward(t, x)",
+            "t = torch.tanh(x / ctx.scale)\n        return d * (1 - t * t),",
+        ],
+    ),
+    "a number where ctx has a name": (
+        RULES.Elu.apply,
+        [torch.tensor(normal(6)), 1.5],
+        ["d * (y + ctx.alpha)"],
+    ),
+    "a factor of one tangent among several": (
+        RULES.grown,
+        [jnp.asarray(normal(4)), jnp.asarray(normal(5)[:4])],
+        ["x, p), dx * jnp.exp(p) + ", " * jnp.exp(p)"],
+    ),
+    "a divisor inside of a call": (
+        RULES.ScatterMean.apply,
+        [torch.tensor(normal(5, 2)), torch.tensor([0, 1, 0, 2, 1])],
+        ["(d / count[..., None]).index_select(0, index)"],
+    ),
     "factor": (RULES.square, [jnp.asarray(normal(4))], ["d * 2 * x"]),
 }
 

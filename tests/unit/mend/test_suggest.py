@@ -7,9 +7,12 @@ from types import ModuleType
 
 import pytest
 
+from pullback.checker.cause import causes
 from pullback.checker.finding import Finding, Report
 from pullback.checker.settings import Settings
 from pullback.mend import suggest
+from pullback.mend.edit import kinds
+from pullback.mend.edits import fill
 from pullback.mend.patch import Mending, Patch, Span
 from pullback.report import github, junit
 from pullback.report import json as report_json
@@ -151,6 +154,18 @@ def test_an_edit_names_the_bug_where_no_cause_does():
     assert verdict(report) == "wrong: a factor `2` is missing (line 3)"
     assert verdict(suggest.noted(WRONG, Mending((TWICE,)))) == "wrong: sign"
     assert "the cause that was measured" not in str(report)
+
+
+def test_a_cause_and_an_edit_that_disagree_are_said_to_in_the_terminal_the_json_and_the_page():
+    known = {c.SLUG for c in causes()}
+    assert all(set(getattr(kind, "EXPLAINS", ())) <= known for kind in kinds())
+    assert set(fill.FACTOR) | set(fill.TERM) <= known
+    same, other = (replace(TWICE, explains=slugs) for slugs in (("sign",), ("constant-factor",)))
+    apart = "the cause that was measured, sign, and this edit do not name the same bug: read both"
+    assert apart not in str(suggest.noted(WRONG, Mending((same,))))
+    report = suggest.noted(WRONG, Mending((other,)))
+    run = Run(0, ("rules.py",), [Entry(report, "rules.py", "/p/rules.py", 1, "float32[3]", 1)])
+    assert all(apart in text for text in (str(report), report_json.dumps(run), page(run)))
 
 
 def test_one_point_and_first_order_are_said_so():

@@ -11,6 +11,13 @@ from pullback.mend.region import own
 
 WORDS = "an operation of the forward, applied to a part"
 RANK = 7.5
+EXPLAINS = (
+    "transposed",
+    "permuted",
+    "missing-factor",
+    "missing-term",
+    "wrong-region",
+)
 # What turns an operation round, by its last word.
 BACKWARDS = {"cumsum": "reverse", "cumulative_sum": "reverse"}
 

@@ -11,6 +11,15 @@ from pullback.mend.edit import called, filled, parsed
 
 WORDS = "a branch: its condition, an arm, ties"
 RANK = 9
+EXPLAINS = (
+    "missing-term",
+    "wrong-region",
+    "surrogate",
+    "nonfinite",
+    "sign",
+    "missing-factor",
+    "repeated-index",
+)
 
 
 def edits(bench: Bench, base: Tried) -> Iterator[Edit]:

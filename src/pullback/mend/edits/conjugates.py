@@ -9,6 +9,7 @@ from pullback.mend.edit import filled
 
 WORDS = "a conjugate"
 RANK = 5
+EXPLAINS = ("conjugate-missing", "sign")
 
 
 def edits(bench: Bench, base: Tried) -> Iterator[Edit]:

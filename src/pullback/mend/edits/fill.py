@@ -18,12 +18,19 @@ from pullback.view.subject import Array
 WORDS = "an expression in the program's own words, put in the place of a part, or added or multiplied to it"
 RANK = 8
 MOST = 60  # holes
+UPSTREAM = ("upstream-ignored", "upstream-replaced", "upstream-additive", "upstream-nonlinear")
+FACTOR = (
+    "constant-factor", "missing-factor", "sign", "wrong-region", "wrong-operand",
+    "evaluated-at-output", "broadcast-not-reduced", *UPSTREAM,
+)  # fmt: skip
+TERM = ("missing-term", "wrong-region", "residual-constant", *UPSTREAM)
 
 
 def edits(bench: Bench, base: Tried) -> Iterator[Edit]:
     """Look every hole up: as it is, as a missing factor, as a missing term, as a factor of the cotangent."""
     wrong = [k for k, right in zip(bench.asked, base.right) if not right]
-    found = list(holes(bench, base.tree, wrong))[:MOST]
+    known = sorted(holes(bench, base.tree, wrong), key=lambda hole: isinstance(hole.node, ast.Constant))
+    found = known[:MOST]  # numbers last
     if not found:
         return
     bank = Bank(bench, base)
@@ -34,6 +41,10 @@ def edits(bench: Bench, base: Tried) -> Iterator[Edit]:
     with np.errstate(all="ignore"):
         for hole in found:
             old, wanted = hole.old, hole.wanted
+            if isinstance(hole.node, ast.Constant):
+                targets.append(wanted)
+                makers.append((hole, "whole", ""))
+                continue
             moving, halves = bank.moves(wanted) is not False, list(_halves(bench, base, hole))
             targets.append(wanted)
             makers.append((hole, "whole", ""))
@@ -115,22 +126,21 @@ def _edit(bench: Bench, hole: Hole, kind: str, text: str, hit: Hit) -> Edit:
     if kind == "factor":
         if isinstance(hit.node, ast.BinOp) and isinstance(hit.node.op, ast.Div) and _is_one(hit.node.left):
             new: ast.expr = binary(node, ast.Div(), hit.node.right)
-            return Edit.of(
-                node, new, f"`{bench.text(node)}` is not divided by `{bench.text(hit.node.right)}`{at}"
-            )
-        return Edit.of(node, binary(node, ast.Mult(), hit.node), f"the factor `{said}` is missing{at}")
+            words = f"`{bench.text(node)}` is not divided by `{bench.text(hit.node.right)}`{at}"
+            return Edit.of(node, new, words, FACTOR)
+        return Edit.of(
+            node, binary(node, ast.Mult(), hit.node), f"the factor `{said}` is missing{at}", FACTOR
+        )
     if kind == "term":
         if isinstance(hit.node, ast.UnaryOp) and isinstance(hit.node.op, ast.USub):
             less = hit.node.operand
-            return Edit.of(
-                node, binary(node, ast.Sub(), less), f"the term `-{bench.text(less)}` is missing{at}"
-            )
-        return Edit.of(node, binary(node, ast.Add(), hit.node), f"the term `{said}` is missing{at}")
+            words = f"the term `-{bench.text(less)}` is missing{at}"
+            return Edit.of(node, binary(node, ast.Sub(), less), words, TERM)
+        return Edit.of(node, binary(node, ast.Add(), hit.node), f"the term `{said}` is missing{at}", TERM)
     if kind == "upstream term":
         new = filled(f"E + {text} * F", e=node, f=hit.node)
-        return Edit.of(
-            node, new, f"the term `{bench.text(filled(f'{text} * F', f=hit.node))}` is missing{at}"
-        )
+        words = f"the term `{bench.text(filled(f'{text} * F', f=hit.node))}` is missing{at}"
+        return Edit.of(node, new, words, TERM)
     if kind.startswith("branch "):
         condition = kind.removeprefix("branch ")
         arms = {"a": "E", "b": f"{text}F"}

@@ -10,6 +10,7 @@ from pullback.mend.edit import filled
 
 WORDS = "a guard against a division by zero"
 RANK = 11
+EXPLAINS = ("missing-term", "nonfinite", "precision-lost", "wrong-region")
 
 
 def edits(bench: Bench, base: Tried) -> Iterator[Edit]:

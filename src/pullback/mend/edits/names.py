@@ -10,6 +10,20 @@ from pullback.mend.edit import parsed
 
 WORDS = "another name"
 RANK = 3
+EXPLAINS = (
+    "wrong-operand",
+    "inputs-swapped",
+    "evaluated-at-output",
+    "output-cotangent",
+    "upstream-ignored",
+    "upstream-replaced",
+    "upstream-nonlinear",
+    "missing-factor",
+    "constant-factor",
+    "wrong-region",
+    "missing-term",
+    "residual-constant",
+)
 KEEPS = True  # may leave the first order as it is, and change the second
 
 

@@ -10,6 +10,15 @@ from pullback.mend.edit import filled
 
 WORDS = "a sum or a mean over axes"
 RANK = 6
+EXPLAINS = (
+    "broadcast-not-reduced",
+    "constant-factor",
+    "missing-factor",
+    "missing-term",
+    "wrong-region",
+    "upstream-replaced",
+    "transposed",
+)
 # A function of a sum and its sibling, by their last words.
 SIBLINGS = {"sum": "mean", "mean": "sum", "reduce_sum": "reduce_mean", "reduce_mean": "reduce_sum"}
 

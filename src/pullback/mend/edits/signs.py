@@ -10,6 +10,17 @@ from pullback.mend.edit import OPERATORS, binary
 
 WORDS = "a sign, an operator or brackets"
 RANK = 0
+EXPLAINS = (
+    "sign",
+    "constant-factor",
+    "missing-factor",
+    "missing-term",
+    "upstream-additive",
+    "upstream-nonlinear",
+    "upstream-ignored",
+    "wrong-region",
+    "nonfinite",
+)
 SWAPS: dict[type[ast.operator], tuple[type[ast.operator], ...]] = {
     ast.Add: (ast.Sub, ast.Mult),
     ast.Sub: (ast.Add, ast.Mult),

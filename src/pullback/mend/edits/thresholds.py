@@ -19,6 +19,10 @@ from pullback.view.subject import Array
 
 WORDS = "a branch: the value at which it turns"
 RANK = 8.5
+EXPLAINS = (
+    "missing-term",
+    "wrong-region",
+)
 LEARNS = True  # a point that refutes a number narrows the next one
 STEPS = (1.0, 0.5, 0.25, 0.2, 0.1, 0.05)
 

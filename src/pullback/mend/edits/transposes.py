@@ -11,6 +11,14 @@ from pullback.mend.edit import binary, filled
 
 WORDS = "a transpose, or exchanged operands"
 RANK = 7
+EXPLAINS = (
+    "transposed",
+    "permuted",
+    "inputs-swapped",
+    "wrong-operand",
+    "broadcast-not-reduced",
+    "wrong-region",
+)
 
 
 def edits(bench: Bench, base: Tried) -> Iterator[Edit]:

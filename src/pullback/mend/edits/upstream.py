@@ -10,6 +10,16 @@ from pullback.mend.edit import filled
 
 WORDS = "the cotangent, multiplied in"
 RANK = 2
+EXPLAINS = (
+    "upstream-ignored",
+    "upstream-replaced",
+    "upstream-additive",
+    "upstream-nonlinear",
+    "missing-factor",
+    "broadcast-not-reduced",
+    "wrong-region",
+    "missing-term",
+)
 
 
 def edits(bench: Bench, base: Tried) -> Iterator[Edit]:
