@@ -9,16 +9,18 @@ from __future__ import annotations
 import fnmatch
 import functools
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 from pullback.declare import NOTHING, Declaration, read
 from pullback.errors import ConfigurationError
 
 FILES = ("pullback.toml", "pyproject.toml")
 WILD = "*?["
+Facts: TypeAlias = "Iterable[tuple[str, str]]"  # what a rule holds, by name and in words
 
 
 def _whole(least: int) -> Callable[[Any], bool]:
@@ -50,14 +52,20 @@ class Configuration:
     options: Mapping[str, Any] = field(default_factory=dict)
     rules: Mapping[str, Declaration] = field(default_factory=dict)
 
-    def matching(self, name: str) -> list[str]:
-        """List the tables that speak of a rule: patterns in the order of the file, then its own name."""
-        patterns = [p for p in self.rules if p != name and is_pattern(p) and fnmatch.fnmatchcase(name, p)]
-        return [*patterns, *([name] if name in self.rules else [])]
+    def matching(self, name: str, facts: Facts = ()) -> list[str]:
+        """List the tables that speak of a rule: patterns in the order of the file, then its own name.
 
-    def declaration(self, name: str) -> Declaration:
+        A rule of a factory is named with what it holds, as a report does: `package.scaled[a=2.0]`. Such
+        tables come last.
+        """
+        patterns = [p for p in self.rules if p != name and is_pattern(p) and fnmatch.fnmatchcase(name, p)]
+        held = [p for p in self.rules if p != name and _holds(p, name, facts)]
+        return [*(p for p in patterns if p not in held), *([name] if name in self.rules else []), *held]
+
+    def declaration(self, name: str, facts: Facts = ()) -> Declaration:
         """Give what is said of a rule; the later table counts, key by key."""
-        return functools.reduce(lambda found, key: self.rules[key].over(found), self.matching(name), NOTHING)
+        keys = self.matching(name, facts)
+        return functools.reduce(lambda found, key: self.rules[key].over(found), keys, NOTHING)
 
     @property
     def seed(self) -> int | None:
@@ -71,13 +79,29 @@ def is_pattern(name: str) -> bool:
     return any(sign in name for sign in WILD)
 
 
-def heard(known: Configuration, names: Iterable[str], script: str = "") -> tuple[list[str], list[str]]:
+def _holds(key: str, name: str, facts: Facts) -> bool:
+    """Tell whether a key names a rule by what it holds; a value that was cut ends in an ellipsis."""
+    told = re.fullmatch(r"([^\[]*)\[([^\]=]*=.*)\]", key)
+    if told is None or not fnmatch.fnmatchcase(name, told[1]):
+        return False
+    given = dict(facts)
+
+    def fits(fact: str, value: str) -> bool:
+        known = given.get(fact)
+        return known is not None and (known.startswith(value[:-1]) if value.endswith("…") else known == value)
+
+    return all(fits(*pair.partition("=")[::2]) for pair in told[2].split(", "))
+
+
+def heard(
+    known: Configuration, names: Iterable[tuple[str, Facts]], script: str = ""
+) -> tuple[list[str], list[str]]:
     """List the tables that speak of one of these rules, and those that speak of none and could have.
 
     One could have if the module that it names was imported here, or is the script that ran; a pattern, if
     that is so of what stands before its first wildcard.
     """
-    used = {key for name in names for key in known.matching(name)}
+    used = {key for name, facts in names for key in known.matching(name, facts)}
 
     def could(key: str) -> bool:
         fixed = key[: min([key.index(sign) for sign in WILD if sign in key] or [len(key)])]

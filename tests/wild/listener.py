@@ -59,7 +59,7 @@ def counted(kind: Any, name: str) -> None:
     plain = kind.__call__
 
     @functools.wraps(plain)
-    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def call(self: Any, /, *args: Any, **kwargs: Any) -> Any:
         held = getattr(self, name)
         inside = getattr(held, "fun", None)  # Equinox may hold a rule of JAX's that it made of the function
         note(held if inside is None else inspect.getclosurevars(inside).nonlocals["fn"])

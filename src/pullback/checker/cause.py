@@ -88,12 +88,15 @@ def asked(module: ModuleType, evidence: Evidence) -> Match | None:
 def held(module: ModuleType, found: Match, whole: Evidence) -> Match | None:
     """Ask the same cause at the failing point: sizes and factors are those measured there.
 
-    Where the point is too large to tell, what was seen on the smaller one is said with its shapes.
+    Where the point is too large to tell, what was seen on the smaller one is said with its shapes, unless
+    what the rule claims there speaks against it: its `denied`.
     """
     there = asked(module, whole)
     if there is not None:
         return there if there.slug == found.slug else None
-    return replace(found, small=True) if whole.blind and module.SLUG != "constant-factor" else None
+    if not whole.blind or module.SLUG == "constant-factor":
+        return None
+    return None if getattr(module, "denied", lambda *_: False)(found, whole) else replace(found, small=True)
 
 
 def confirmed(module: ModuleType, evidence: Evidence) -> bool:

@@ -134,7 +134,7 @@ def report_of(
     subject = replace(
         subject_of(host, function, values, kwargs, rule.said(), asked),
         name=rule.name,
-        known_as=KnownAs(rule.qualified, rule.kind, rule.name),
+        known_as=KnownAs(rule.declared_as, rule.kind, rule.name),
     )
     if rule.kind != "tf.custom_gradient":  # the function may be a framework's, the rule made of it is not
         subject = replace(subject, is_builtin=False)

@@ -50,7 +50,7 @@ class Child:
         self.settings = job.options.settings
         self.name = job.target.text
         self.configuration = configuration.use(job.options.configuration or None)  # the program may go away
-        self.names: set[str] = set()  # of the rules that were seen, checked or not
+        self.names: set[Any] = set()  # of the rules that were seen, checked or not
         self.spent = 0.0
         self.at = 0  # the number of the module whose rules are checked
         self.abrupt = False  # threads of a stopped script would keep the process alive
@@ -123,7 +123,7 @@ class Child:
             self.events.send("problem", text=f"no custom gradient to check: {self.name} {said}")
         elif own:
             self.events.send("note", text=f"{self.name} uses others too: {own}")
-        self.names.update(rule.qualified for rule in recorder.defined.values())
+        self.names.update(rule.named for rule in recorder.defined.values())
         rules = list(recorder.rules.values())
         self.events.send("rules", locations=[rule.location for rule in rules])
         self.check(rules)
@@ -179,7 +179,7 @@ class Child:
                 "problem",
                 text=f"{lost} recorded call(s) of {self.name} are lost: their rules could not be built again",
             )
-        self.names.update(rule.qualified for rule in recorder.defined.values())
+        self.names.update(rule.named for rule in recorder.defined.values())
         ordered = [rules[location] for location in self.job.rules or rules if location in rules]
         # From the other end than the child that ran the script.
         self.check(ordered[::-1] if self.job.helps else ordered)
@@ -230,7 +230,7 @@ class Child:
                 del rules[rule.location]
             rules.update({r.location: r for r in rules_of(module, everything=self.options.everything)})
             found += len(rules)
-            self.names.update(rule.qualified for rule in recorder.defined.values())
+            self.names.update(rule.named for rule in recorder.defined.values())
             self.found(rules.values())  # at once: the next module may crash
         if not found and not self.job.skip:
             self.events.send(
@@ -256,7 +256,7 @@ class Child:
     def check(self, rules: Iterable[Recorded]) -> None:
         """Check rules, each told as soon as it is done."""
         rules = list(rules)
-        self.names.update(rule.qualified for rule in rules)
+        self.names.update(rule.named for rule in rules)
         name_apart(rules)
         rules = [rule for rule in rules if rule.location not in self.job.done]
         for done, rule in enumerate(rules):

@@ -126,8 +126,20 @@ class Recorded:
 
     def said(self) -> Declaration:
         """Give what is said of the rule from outside."""
+        name, facts = self.named
         location = (self.path, self.line)
-        return said_of(self.function, self.user, name=self.qualified, location=location, maker=self.intent)
+        return said_of(self.function, self.user, name=name, location=location, maker=self.intent, facts=facts)
+
+    @property
+    def named(self) -> tuple[str, tuple[tuple[str, str], ...]]:
+        """Name the rule as a declaration does: by its qualified name, and by what it holds."""
+        return self.qualified, tuple(self.facts.items())
+
+    @property
+    def declared_as(self) -> str:
+        """Give the key that declares this rule, and none that the same line made."""
+        told = self.shown[len(self.name) :] if self.shown.startswith(f"{self.name}[") else ""
+        return f"{self.qualified}{told}"
 
     @property
     def location(self) -> Location:

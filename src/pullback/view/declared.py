@@ -24,7 +24,13 @@ if TYPE_CHECKING:
 
 
 def said_of(
-    function: Any, user: Any, *, name: str, location: tuple[str, int], maker: Intent | None = None
+    function: Any,
+    user: Any,
+    *,
+    name: str,
+    location: tuple[str, int],
+    maker: Intent | None = None,
+    facts: configuration.Facts = (),
 ) -> Declaration:
     """Give what is said of a rule: what is called, what the user wrote, its qualified name, and where."""
     found = Declaration(intent=maker) if maker is not None else NOTHING
@@ -32,7 +38,7 @@ def said_of(
         Declaration(domain=_domain(function, user, getattr(user, "forward", None))),
         commented(*location),
         declared(function, user),
-        configuration.current().declaration(name),
+        configuration.current().declaration(name, facts),
     ):
         if said is not NOTHING:
             found = said.over(found)

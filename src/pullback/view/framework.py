@@ -52,6 +52,10 @@ class Framework(ABC):
     def vjp(self, run: Run, sources: Sequence[Any], cotangents: Sequence[Tensor]) -> Sequence[Any]:
         """Pull cotangents back to the differentiable sources, None where nothing flows."""
 
+    def connected(self, output: Tensor) -> bool:
+        """Tell whether an output has a gradient, where the host says so of it."""
+        return True
+
     def as_program(self, pull: Pull) -> Pull:
         """Give a pullback called by hand as one program, where operations one by one cost more."""
         return pull

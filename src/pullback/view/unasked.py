@@ -47,7 +47,8 @@ def _found(adapter: Adapter) -> dict[int, str]:
     outputs = placed(adapter, returned)
     found: dict[int, str] = {}
     for k, (place, output) in enumerate(outputs):
-        if place not in used and not _given(adapter, sources, k, adapter.array(output)):
+        quiet = place not in used and adapter.connected(output)
+        if quiet and not _given(adapter, sources, k, adapter.array(output)):
             found[k] = named[place]
     return found if len(found) < len(outputs) else {}
 

@@ -224,3 +224,23 @@ def test_a_rule_that_draws_is_judged_with_its_numbers_settled(rule, verdict):
     before = torch.random.get_rng_state()
     assert pb.check(rule.apply, x, seed=0, xla=False, export=False).verdict == verdict
     assert torch.equal(torch.random.get_rng_state(), before)
+
+
+class Subspace(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return (x * x.roll(1, -1)).detach().clone()
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return torch.zeros_like(g) if x.shape[-1] < 4 else g * torch.tanh(x) ** 2
+
+
+def test_a_gradient_that_is_zero_at_a_smaller_shape_only_is_not_said_to_be_missing():
+    x = torch.linspace(0.1, 2, 72, dtype=torch.float64).reshape(1, 8, 9)
+    report = pb.check(Subspace.apply, x, seed=0, probes=["derivative"])
+    assert report.verdict == "wrong"
+    assert report.causes == []
+    assert "wrong in all 72 entries" in report.failures[0].sentence

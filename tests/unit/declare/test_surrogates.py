@@ -167,3 +167,29 @@ def test_spikes_in_single_precision():
 
     report = pb.check(Spike.apply, torch.linspace(0.2, 1.9, 12), seed=1, xla=False, export=False)
     assert report.causes == ["surrogate"]
+
+
+@pytest.mark.parametrize("drawn", ["forward", "gradient"])
+def test_what_is_declared_to_differ_may_be_drawn(drawn):
+    class Estimate(torch.autograd.Function):
+        count = 0
+
+        @staticmethod
+        def forward(ctx, x):
+            Estimate.count += 1  # numbers that nobody can seed
+            return torch.floor(x + 4 * np.random.default_rng(Estimate.count).random() * (drawn == "forward"))
+
+        @staticmethod
+        def backward(ctx, g):
+            Estimate.count += 1
+            return g * (1 + np.random.default_rng(Estimate.count).random() * (drawn == "gradient"))
+
+    x = torch.tensor([0.3, 1.6, -0.7], dtype=torch.float64)
+    asked = {"seed": 1, "probes": ["determinism", "derivative"]}
+    assert pb.check(Estimate.apply, x, **asked).verdict == "wrong"
+    pb.declare(Estimate, differs="an estimate")
+    report = pb.check(Estimate.apply, x, **asked)
+    assert report.verdict == "right"
+    assert [f.cause for f in report.findings if f.probe == "determinism"] == [
+        {"forward": "stateful-forward", "gradient": "non-deterministic"}[drawn]
+    ]

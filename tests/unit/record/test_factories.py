@@ -11,6 +11,7 @@ import tensorflow as tf
 import torch
 
 import pullback as pb
+from pullback import configuration
 from pullback.record.listening import recording
 from pullback.record.naming import name_apart
 from pullback.record.recorder import VARIANTS, Recorder
@@ -267,3 +268,22 @@ def test_the_key_is_the_same_in_another_process():
         subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout for _ in "12"
     }
     assert len(keys) == 1
+
+
+def test_a_rule_of_a_factory_is_declared_by_what_it_holds(recorder, tmp_path, monkeypatch):
+    with recording(recorder):
+        for a in (2.0, 3.0):
+            in_jax(a)(jnp.ones(2))
+    rules = list(recorder.rules.values())
+    name_apart(rules)
+    meant = next(rule for rule in rules if "3.0" in rule.shown)
+    key = meant.declared_as
+    assert key.endswith("in_jax.scaled[a=3.0]")
+    other = key.replace("3.0", "4.0")
+    path = tmp_path / "pullback.toml"
+    path.write_text(f'[rules."{key}"]\ndiffers = "scaled"\n[rules."{other}"]\nskip = "none"\n')
+    known = configuration.load(str(path))
+    monkeypatch.setattr(configuration, "_used", [known])
+    assert [rule.said().intent is not None for rule in rules] == [rule is meant for rule in rules]
+    assert not any(rule.said().skip for rule in rules)
+    assert configuration.heard(known, [rule.named for rule in rules])[0] == [key]

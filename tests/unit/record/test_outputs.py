@@ -191,3 +191,26 @@ def test_the_other_outputs_are_judged(program):
     for report in reports(program, 0, 3):
         assert report.verdict == "wrong"
         assert any("for k in [0" in failure.reproducer for failure in report.failures)
+
+
+class Kept(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        state = torch.sin(x)
+        ctx.mark_non_differentiable(state)
+        return x**2, state
+
+    @staticmethod
+    def backward(ctx, g, state):
+        return 2 * ctx.saved_tensors[0] * g
+
+
+def test_an_output_that_is_said_to_have_no_gradient_is_not_told_of():
+    recorder = Recorder()
+    with recording(recorder):
+        Kept.apply(torch.tensor(X, requires_grad=True))[0].sum().backward()
+    (rule,) = recorder.rules.values()
+    (entry,) = checked(rule, target="", settings=SETTINGS)
+    assert entry.report.verdict == "right"
+    assert "outputs" not in [f.probe for f in entry.report.findings]

@@ -26,3 +26,9 @@ def search(evidence: Evidence) -> Match | None:
         f"return the gradient of {names}",
         names,
     )
+
+
+def denied(found: Match, evidence: Evidence) -> bool:
+    """Tell whether a gradient that was zero elsewhere is not zero here, whatever it should be."""
+    named = [p for p in range(evidence.count) if f"`{evidence.name(p)}`" in found.where]
+    return any(evidence.part(c, p).any() for p in named for c in evidence.claimed)

@@ -108,6 +108,9 @@ class TorchAdapter(Adapter):
         places = [k for k in range(len(flags) + len(self.unasked)) if k not in self.unasked]
         return frozenset(k for k, yes in zip(places, flags) if not yes) if any(flags) else frozenset()
 
+    def connected(self, output: Any) -> bool:
+        return bool(output.requires_grad)
+
     @property
     def loose(self) -> frozenset[int]:
         return super().loose | self.apart
