@@ -300,6 +300,7 @@ class Adapter(Framework):
             body_pullback=self.pullback(oracle) if oracle else None,
             direct_pullback=rules.by_hand(self),
             opened=rules.opened(self),
+            pushed=rules.pushed(self),
             remade=functools.partial(rules.remade, self),
             sharing_pullback=self.sharing(),
             second=self.second_pullback,

@@ -71,6 +71,7 @@ def edits(bench: Bench, base: Tried) -> Iterator[Edit]:
         (hit.rank + (kind == "whole") * 0.5, n, hole, kind, text, hit)
         for n, ((hole, kind, text), some) in enumerate(zip(makers, bank.lookup(targets, tolerance)))
         for hit in some
+        if kind != "term" or ast.dump(hit.node) != ast.dump(hole.node)  # that is a factor of two
     ]
     for _, _, hole, kind, text, hit in sorted(hits, key=lambda h: h[:2]):
         yield _edit(bench, hole, kind, text, hit)
