@@ -24,7 +24,7 @@ BARS = {
     ("tensorflow", "graph"): (0.35, 1.0),
     ("tensorflow", "xla"): (0.4, 1.0),
     ("tensorflow", "eager"): (0.3, 1.0),
-    ("jax", "jit"): (0.2, 0.0),
+    ("jax", "jit"): (0.25, 0.0),
     ("torch", "eager"): (0.35, 1.0),
 }
 

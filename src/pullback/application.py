@@ -9,6 +9,7 @@ from typing import Any
 from pullback import contract, outputs, takes, tangent
 from pullback.hosts.operation import Cotangents, Operation, Pullback, Tensor, filled
 from pullback.plan import Plan
+from pullback.rule import Rule
 from pullback.second import Second
 
 _NONE: dict[str, Any] = {}
@@ -85,6 +86,10 @@ class Application:
         return Second(self, count, variables)
 
 
+# The recorder's way in: each is told of every gradient that is asked for. Empty in any other program.
+listeners: list[Callable[[Rule, Sequence[Tensor | None]], None]] = []
+
+
 class RulePullback(Pullback):
     """Run the user's `grad` on cotangents of the outputs."""
 
@@ -118,6 +123,8 @@ class RulePullback(Pullback):
         plan, host, grad = self.plan, self.plan.host, self.grad
         assert grad is not None
         given = list(cotangents)
+        for listen in listeners:
+            listen(plan.rule, given)
         for i, cotangent in enumerate(given):
             if cotangent is None:
                 given[i] = host.zeros(self.outlines[i])

@@ -17,6 +17,8 @@ import numpy as np
 import tensorflow as tf
 import torch
 
+from pullback import errors
+
 Array = Any
 Flat = Callable[..., list[Any]]
 
@@ -118,14 +120,29 @@ class TensorFlow:
         return tf.vectorized_map(lambda xs: self.pull(f, list(xs)), batch)
 
 
-def as_program(question: Callable[..., list[Any]]) -> Callable[..., list[Any]]:
-    """Ask JAX as one program: it compiles every operation by itself otherwise, as for the other questions."""
+PROGRAM: dict[str, Callable[..., list[Any]]] = {}  # by name, what JAX is asked in one program
+
+
+def in_one_program(question: Callable[..., list[Any]]) -> Callable[..., list[Any]]:
+    """Ask JAX all of these at once: to trace, lower and compile is nearly all that an answer costs."""
+    PROGRAM[question.__name__] = question
 
     @functools.wraps(question)
     def ask(self: Any, f: Only) -> list[Any]:
-        return jax.jit(lambda xs: question(self, f.at(xs)))(f.moving)
+        answers = _answers(f)
+        return question(self, f) if answers is None else answers[question.__name__]
 
     return ask
+
+
+@functools.lru_cache(maxsize=4)  # the questions about one function follow each other
+def _answers(f: Only) -> dict[str, list[Any]] | None:
+    """Answer them all; give None where one is refused, and each has to be asked by itself."""
+    host = HOSTS["jax"]
+    try:
+        return jax.jit(lambda xs: {name: ask(host, f.at(xs)) for name, ask in PROGRAM.items()})(f.moving)
+    except errors.PullbackError:
+        return None
 
 
 class Jax:
@@ -154,19 +171,21 @@ class Jax:
     def gradient(self, f: Only) -> list[Any]:
         return self.pull(f, f.moving)
 
-    @as_program
+    @in_one_program
     def second_order(self, f: Only) -> list[Any]:
         return self.pull(lambda *xs: self.pull(f, xs), f.moving, 2.0)  # type: ignore[arg-type]
 
+    @in_one_program
     def forward_mode(self, f: Only) -> list[Any]:
         moved = [jnp.asarray(ramp(x, 3.0 + k), x.dtype) for k, x in enumerate(f.moving)]
         return jax.jvp(lambda *xs: f(*xs), f.moving, moved)[1]
 
+    @in_one_program
     def forward_over_reverse(self, f: Only) -> list[Any]:
         moved = [jnp.asarray(ramp(x, 3.0 + k), x.dtype) for k, x in enumerate(f.moving)]
         return jax.jvp(lambda *xs: self.pull(f, xs), f.moving, moved)[1]
 
-    @as_program
+    @in_one_program
     def jacobian(self, f: Only) -> list[Any]:
         # By rows, as `jacrev` does it; written out because that takes no function from complex to real.
         ys, pull = jax.vjp(lambda *xs: f(*xs), *f.moving)
@@ -177,10 +196,11 @@ class Jax:
             rows += [jnp.conj(j).reshape(y.shape + j.shape[1:]) for j in found]
         return rows
 
+    @in_one_program
     def compiled(self, f: Only) -> list[Any]:
         return jax.jit(lambda *xs: self.pull(f, xs))(*f.moving)
 
-    @as_program
+    @in_one_program
     def batched(self, f: Only) -> list[Any]:
         batch = [jnp.stack([x, x * 0.9]) for x in f.moving]
         return jax.vmap(lambda *xs: self.pull(f, xs))(*batch)

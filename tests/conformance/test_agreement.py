@@ -8,7 +8,7 @@ import known
 import numpy as np
 import pytest
 from conformance_cases import CASES, FILES, RULES
-from conformance_hosts import HOSTS, QUESTIONS, ramp, smooth
+from conformance_hosts import HOSTS, QUESTIONS, Only, ramp, smooth
 
 import pullback
 from pullback import errors
@@ -18,12 +18,18 @@ REFERENCE = "tensorflow"
 
 
 @functools.cache
+def subject(name: str, host: str) -> Only:
+    """Give one function for all questions: a host may answer several at once."""
+    case = CASES[name]
+    return HOSTS[host].only(case.flat(case.function(host)), case.arrays, case.moving)
+
+
+@functools.cache
 def outcome(name: str, host: str, question: str) -> list[np.ndarray] | type:
     """Give the numbers, or the class of the error that pullback raised."""
-    case, asked = CASES[name], HOSTS[host]
-    only = asked.only(case.flat(case.function(host)), case.arrays, case.moving)
+    asked = HOSTS[host]
     try:
-        return asked.run(lambda: getattr(asked, question)(only))
+        return asked.run(lambda: getattr(asked, question)(subject(name, host)))
     except errors.PullbackError as error:
         return type(error)
 

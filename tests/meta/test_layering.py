@@ -1,6 +1,7 @@
 """A framework's name stands only where the plan of the house allows it."""
 
 import ast
+import functools
 from pathlib import Path
 
 import pytest
@@ -17,8 +18,20 @@ KERNELS = {f"{name}.py" for name in ("tensorflow", "jax", "torch", "triton", "pa
 LIMIT = 350  # lines; about 120 is what a file should have
 
 
+@functools.cache
 def place(path: Path) -> str:
     return path.relative_to(SOURCE).as_posix()
+
+
+@functools.cache
+def text_of(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
+
+
+@functools.cache
+def tree_of(code: str) -> ast.Module:
+    """Read a file once for all tests of this one; nobody changes what is given."""
+    return ast.parse(code)
 
 
 def may_name_a_framework(path: Path) -> bool:
@@ -46,7 +59,7 @@ def imports(tree: ast.AST) -> list[str]:
 
 def framework_names(code: str) -> set[str]:
     """List the frameworks that a file imports or names, outside of strings."""
-    tree = ast.parse(code)
+    tree = tree_of(code)
     named = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
     return {name.split(".")[0] for name in imports(tree)} & FRAMEWORKS | named & NICKNAMES
 
@@ -65,19 +78,21 @@ def test_the_test_sees_frameworks(code, names):
     assert framework_names(code) == names
 
 
-@pytest.mark.parametrize("path", FILES, ids=place)
-def test_frameworks_are_named_only_in_hosts(path):
-    if not may_name_a_framework(path):
-        assert framework_names(path.read_text(encoding="utf-8")) == set()
+def test_frameworks_are_named_only_in_hosts():
+    named = {place(path): framework_names(text_of(path)) for path in FILES if not may_name_a_framework(path)}
+    assert {path: names for path, names in named.items() if names} == {}
 
 
-@pytest.mark.parametrize("path", FILES, ids=place)
-def test_a_host_is_imported_by_nobody_else(path):
-    modules = imports(ast.parse(path.read_text(encoding="utf-8")))
-    for host in hosts.SUPPORTED:
-        rooms = tuple(f"{room}/{host}" for room in ROOMS)
-        if not place(path).startswith(rooms):
-            assert not [module for module in modules if module.startswith(f"pullback.hosts.{host}")]
+def test_a_host_is_imported_by_nobody_else():
+    found = [
+        (place(path), module)
+        for path in FILES
+        for module in imports(tree_of(text_of(path)))
+        for host in hosts.SUPPORTED
+        if module.startswith(f"pullback.hosts.{host}")
+        and not place(path).startswith(tuple(f"{room}/{host}" for room in ROOMS))
+    ]
+    assert found == []
 
 
 # ── private names of frameworks ──────────────────────────────────────────────────────────────────────────
@@ -107,7 +122,7 @@ def dotted(node: ast.AST) -> list[str]:
 
 def private_names(code: str) -> set[str]:
     """List the private names of frameworks that a file imports or reads."""
-    tree = ast.parse(code)
+    tree = tree_of(code)
     bound = {}  # what a name in the file stands for
     found = set(imports(tree))
     for node in ast.walk(tree):
@@ -140,10 +155,9 @@ def test_the_test_sees_private_names(code, names):
     assert private_names(code) == names
 
 
-@pytest.mark.parametrize("path", FILES, ids=place)
-def test_private_names_of_a_framework_stand_in_one_file(path):
-    found = private_names(path.read_text(encoding="utf-8"))
-    assert {name for name in found if place(path) != PRIVATE[name.split(".")[0]]} == set()
+def test_private_names_of_a_framework_stand_in_one_file():
+    found = [(place(path), name) for path in FILES for name in private_names(text_of(path))]
+    assert [(path, name) for path, name in found if path != PRIVATE[name.split(".")[0]]] == []
 
 
 # ── who imports whom ─────────────────────────────────────────────────────────────────────────────────────
@@ -158,12 +172,13 @@ def module_of(path: Path) -> str:
 MODULES = {module_of(path): path for path in FILES}
 
 
+@functools.cache
 def imported_by(path: Path) -> set[str]:
     """List the modules of ours that a file imports, wherever in it; not those for types alone.
 
     The package that a module stands in is not counted: it is imported before anything in it.
     """
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    tree = ast.parse(text_of(path))  # changed below
     for node in ast.walk(tree):
         if isinstance(node, ast.If) and getattr(node.test, "id", "") in ("TYPE_CHECKING", "_CHECKING_TYPES"):
             node.body = []
@@ -177,10 +192,10 @@ def imported_by(path: Path) -> set[str]:
     return found & MODULES.keys() - {module_of(path)}
 
 
-@pytest.mark.parametrize("path", [f for f in FILES if place(f).startswith("hosts/")], ids=place)
-def test_hosts_import_nothing_above_them(path):
-    roots = {module.split(".")[1] for module in imported_by(path)}
-    assert roots - BELOW_HOSTS == set()
+def test_hosts_import_nothing_above_them():
+    files = [path for path in FILES if place(path).startswith("hosts/")]
+    found = [(place(path), module) for path in files for module in imported_by(path)]
+    assert [(path, module) for path, module in found if module.split(".")[1] not in BELOW_HOSTS] == []
 
 
 def cycles(edges: dict[str, set[str]]) -> list[set[str]]:
@@ -207,11 +222,10 @@ def test_no_module_imports_itself_through_others():
     assert cycles({module: imported_by(path) for module, path in MODULES.items()}) == []
 
 
-@pytest.mark.parametrize("path", FILES, ids=place)
-def test_no_monster_file(path):
-    assert len(path.read_text(encoding="utf-8").splitlines()) <= LIMIT
+def test_no_monster_file():
+    lengths = {place(path): len(text_of(path).splitlines()) for path in FILES}
+    assert {path: length for path, length in lengths.items() if length > LIMIT} == {}
 
 
-@pytest.mark.parametrize("path", FILES, ids=place)
-def test_every_file_says_what_it_is(path):
-    assert ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
+def test_every_file_says_what_it_is():
+    assert [place(path) for path in FILES if not ast.get_docstring(tree_of(text_of(path)))] == []

@@ -1,22 +1,28 @@
-"""Processes that have imported TensorFlow when they start.
+"""Processes that have imported their frameworks when they start.
 
-The import takes seconds, and is the same each time. One process makes it and nothing else, and is forked for
-every program: each runs in a process of its own, that no other program has touched. TensorFlow starts its
-threads with its first operation, which is behind the fork.
+The imports take seconds, and are the same each time. One process makes them and nothing else, and is forked
+for every program that imports these frameworks and no other: each runs in a process of its own, that no
+other program has touched. Frameworks start their threads with their first operation, which is behind the
+fork. What the imports made is out of sight of the garbage collector: to take it apart at the end costs a
+second more.
 """
 
 import atexit
 import functools
+import gc
+import importlib
 import json
 import os
 import re
 import subprocess
 import sys
 import tempfile
+import warnings
 from pathlib import Path
 from typing import NamedTuple
 
 SOURCE = str(Path(__file__).parents[2] / "src")
+FRAMEWORKS = {"tensorflow": "tensorflow|keras", "jax": "jax", "torch": "torch"}  # and who imports them
 
 
 class Done(NamedTuple):
@@ -30,7 +36,13 @@ class Done(NamedTuple):
 def run(script, *arguments, env=None, cwd=None, deprecated="default"):
     """Run a script as Python would; `deprecated` says what becomes of its own calls of what is deprecated."""
     env = os.environ | {"PYTHONPATH": SOURCE, "PYTHONIOENCODING": "utf-8"} | (env or {})
-    if not re.search(r"^\s*(import|from) (.*, )?(tensorflow|keras)\b", Path(script).read_text("utf-8"), re.M):
+    text = Path(script).read_text("utf-8")
+    frameworks = [
+        name
+        for name, words in FRAMEWORKS.items()
+        if re.search(rf"^\s*(import|from) (.*, )?({words})\b", text, re.M)
+    ]
+    if not frameworks:
         filters = f"{deprecated}::DeprecationWarning:__main__"
         done = subprocess.run(
             [sys.executable, "-W", filters, script, *arguments],
@@ -49,7 +61,7 @@ def run(script, *arguments, env=None, cwd=None, deprecated="default"):
             "deprecated": deprecated,
             "streams": [os.path.join(folder, name) for name in ("stdout", "stderr")],
         }
-        server = _server()
+        server = _server(*frameworks)
         server.stdin.write(json.dumps(job) + "\n")
         server.stdin.flush()
         returncode = int(server.stdout.readline())
@@ -57,11 +69,15 @@ def run(script, *arguments, env=None, cwd=None, deprecated="default"):
 
 
 @functools.cache
-def _server():
-    """Start the process that is forked, once for each test process."""
+def _server(*frameworks):
+    """Start the process that is forked, once for each test process and these frameworks."""
     env = os.environ | {"PYTHONPATH": SOURCE, "PYTHONIOENCODING": "utf-8"}
     server = subprocess.Popen(
-        [sys.executable, __file__], env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8"
+        [sys.executable, __file__, *frameworks],
+        env=env,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        encoding="utf-8",
     )
     atexit.register(server.communicate)  # it ends when its input does
     return server
@@ -69,10 +85,13 @@ def _server():
 
 def _serve():
     """Fork for every job; return the job in each fork."""
-    import tensorflow  # noqa: F401
-
+    for name in sys.argv[1:]:
+        importlib.import_module(name)
+    gc.freeze()
     for line in sys.stdin:
-        child = os.fork()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # JAX warns of threads, which it has not started
+            child = os.fork()
         if not child:
             return json.loads(line)
         print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
@@ -81,7 +100,6 @@ def _serve():
 
 if __name__ == "__main__":
     import runpy
-    import warnings
 
     job = _serve()
     for target, path in enumerate([os.devnull, *job["streams"]]):

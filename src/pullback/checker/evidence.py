@@ -8,7 +8,7 @@ differences of a small input.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -225,27 +225,52 @@ class Evidence:
             self.part(other.problem.gradient(self.vs[0]), place), self.part(self.claimed[0], place)
         )
 
-    def explains(self, guess: list[Array | None], place: int, factor: float = 10.0) -> bool:
-        """Tell whether guesses at the claim (one per cotangent) hold for one input."""
-        return all(
-            g is not None and self.close(self.part(g, place), self.part(c, place), factor)
-            for g, c in zip(guess, self.claimed)
-        )
+    def explains(self, guess: Callable[[Array], Array | None]) -> bool:
+        """Tell whether a guess at the claim, by its cotangent, holds for every wrong input.
+
+        It is asked for one cotangent after the other, until it fails: nearly every guess fails at the first.
+        """
+        return self._meets(guess, self.claimed)
+
+    def claims_truth(self, claim: Callable[[Array], Array | None]) -> bool:
+        """Tell whether a claim made elsewhere, by its cotangent, is the truth here for every wrong input."""
+        return self.true is not None and self._meets(claim, self.true)
+
+    def _meets(self, guess: Callable[[Array], Array | None], goal: list[Array]) -> bool:
+        for v, there in zip(self.vs, goal):
+            g = guess(v)
+            if g is None or not all(
+                self.close(self.part(g, p), self.part(there, p), 10) for p in self.wrong_inputs
+            ):
+                return False
+        return True
+
+    @property
+    def is_small(self) -> bool:
+        """Tell whether a Jacobian is asked for here."""
+        m, n = self.problem.y.size, self.problem.x.size
+        return m * n <= 2500 and m <= 64
 
     @cached_property
     def jacobians(self) -> tuple[Array, Array] | None:
         """Give the true and the claimed Jacobian (outputs by inputs) of a small problem."""
-        m, n = self.problem.y.size, self.problem.x.size
-        if m * n > 2500 or m > 64:
+        if not self.is_small:
             return None
         true, claimed = [], []
-        for e in np.eye(m):
+        for e in np.eye(self.problem.y.size):
             t = self.true_at(self.subject.inputs, e)
             if t is None:
                 return None
             true.append(t)
             claimed.append(self.problem.gradient(e))
         return np.stack(true), np.stack(claimed)
+
+    def every_row(self, is_so: Callable[[Array], bool]) -> bool:
+        """Tell whether each row of the true Jacobian of a small problem is so; asked until one is not."""
+        if not self.is_small:
+            return False
+        rows = (self.true_at(self.subject.inputs, e) for e in np.eye(self.problem.y.size))
+        return all(row is not None and is_so(row) for row in rows)
 
     def elsewhere(self) -> Evidence | None:
         """Gather the same evidence at another generic point, to break coincidences."""

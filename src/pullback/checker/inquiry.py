@@ -12,6 +12,7 @@ from pullback.checker.budget import Budget, Spent
 from pullback.checker.capabilities import capabilities
 from pullback.checker.explain import explained
 from pullback.checker.finding import Finding, Report, Verdict
+from pullback.checker.memory import remembered
 from pullback.checker.pictures import pictures
 from pullback.checker.probe import Probe
 from pullback.checker.probe import probes as discovered
@@ -65,6 +66,9 @@ def check_subject(
         settings = replace(settings, rtol=given.accuracy)
     with contextlib.suppress(Spent), budget.watching():
         shipped.forward(shipped.inputs)  # what the function itself raises at its example is raised
+    anew = {True: shipped, False: subject}  # by whether it is as it ships
+    known = {True: remembered(shipped)}
+    known[False] = known[True] if subject is shipped else remembered(subject)
     findings: list[Finding] = []
     left = ""  # the question that the budget did not suffice for
     for name, probe in discovered().items():
@@ -75,9 +79,8 @@ def check_subject(
             continue
         try:
             with budget.watching():
-                for finding in answered(
-                    name, probe, shipped if probe.in_shipped_dtype else subject, settings
-                ):
+                asked_of = (anew if probe.anew else known)[probe.in_shipped_dtype]
+                for finding in answered(name, probe, asked_of, settings):
                     findings.append(finding)
                     told(reported(given, findings, {}, settings))
         except Spent:
@@ -89,12 +92,12 @@ def check_subject(
         findings.append(unfinished(findings, left, settings))
     with contextlib.suppress(Spent), budget.watching():
         budget.extend()
-        findings = explained(subject, findings, settings)
+        findings = explained(known[False], findings, settings)
     table = {}
     with contextlib.suppress(Spent), budget.watching():
-        table = capabilities(shipped, findings, settings if not left else replace(settings, probes=()))
+        table = capabilities(known[True], findings, settings if not left else replace(settings, probes=()))
     report = reported(given, findings, table, settings)
-    return shown(report, subject, shipped, settings, budget) if settings.pictures else report
+    return shown(report, known[False], known[True], settings, budget) if settings.pictures else report
 
 
 def shown(report: Report, subject: Subject, shipped: Subject, settings: Settings, budget: Budget) -> Report:

@@ -181,8 +181,8 @@ def finite(subject: Subject, inputs: Arrays) -> Arrays | None:
     return outputs if ok else None
 
 
-def own_points(subject: Subject, rng: np.random.Generator) -> Iterator[Point]:
-    """Draw points where the function exists."""
+def own_points(subject: Subject, rng: np.random.Generator, *, extreme_only: bool = False) -> Iterator[Point]:
+    """Draw points where the function exists: all kinds, or the same extreme ones and no other."""
     inputs = subject.inputs
     moving = [
         k for k, x in enumerate(inputs) if x.size and (is_real_or_complex(x.dtype) or x.dtype.kind in "iub")
@@ -195,6 +195,8 @@ def own_points(subject: Subject, rng: np.random.Generator) -> Iterator[Point]:
         drawn = tuple(_draw(rng, x, label, alone=alone) for x in inputs)
         if subject.limits is not None:
             drawn = folded(subject.limits, drawn)
+        if extreme_only and not extreme:
+            continue  # it is drawn, so that the others are where they always are
         if finite(subject, drawn) is not None:
             yield Point(label, drawn, extreme)
         elif len(moving) > 1:
@@ -203,6 +205,8 @@ def own_points(subject: Subject, rng: np.random.Generator) -> Iterator[Point]:
                 single = tuple(d if i == k else x for i, (d, x) in enumerate(zip(drawn, inputs)))
                 if finite(subject, single) is not None:
                     yield Point(f"{label} in {subject.names[k]}", single, extreme)
+    if extreme_only:
+        return
     floats = [k for k in moving if is_real_or_complex(inputs[k].dtype) and structure(inputs[k]) == "free"]
     if len(floats) > 1 and len({inputs[k].shape for k in floats}) == 1:
         same = tuple(inputs[floats[0]].astype(x.dtype) if i in floats else x for i, x in enumerate(inputs))

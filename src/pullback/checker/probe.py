@@ -25,15 +25,21 @@ class Probe:
     skip_when_wrong: bool = False  # what a wrong rule can do besides is of no use yet
     on_request: bool = False  # asked only by name
     in_shipped_dtype: bool = False  # of the rule as it ships; the others are asked in float64
+    anew: bool = False  # every question is put to the rule itself; the others may be told what it gave before
 
 
 def probe(
-    *, rank: int, skip_when_wrong: bool = False, on_request: bool = False, in_shipped_dtype: bool = False
+    *,
+    rank: int,
+    skip_when_wrong: bool = False,
+    on_request: bool = False,
+    in_shipped_dtype: bool = False,
+    anew: bool = False,
 ) -> Callable[[Ask], Probe]:
     """Make a function the question of its file."""
 
     def made(ask: Ask) -> Probe:
-        return Probe(ask, rank, skip_when_wrong, on_request, in_shipped_dtype)
+        return Probe(ask, rank, skip_when_wrong, on_request, in_shipped_dtype, anew)
 
     return made
 

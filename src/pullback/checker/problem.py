@@ -40,7 +40,7 @@ class Problem:
             bounds = [
                 (-np.inf, np.inf) if is_complex(self.inputs[k].dtype) else self.limits[k] for k in self.chosen
             ]
-            sizes = self.domain.sizes()
+            sizes = self.domain.sizes
             self.low, self.high = (np.repeat([pair[i] for pair in bounds], sizes) for i in (0, 1))
         outputs = self.forward(self.inputs)
         self.codomain = Space.of(outputs)

@@ -7,18 +7,20 @@ the pairing Re(conj(a)·b) of the hosts is the plain dot product.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
-from pullback.dtypes import ROUNDOFF, is_complex
+from pullback.dtypes import is_complex, roundoff_of
 from pullback.view.subject import Array, Arrays
 
 
 def roundoff(arrays: Sequence[Array]) -> float:
     """Give the coarsest unit roundoff among the arrays."""
-    return max((ROUNDOFF.get(a.dtype.name, 0.0) for a in arrays), default=2.0**-53) or 2.0**-53
+    return max((roundoff_of(a.dtype) for a in arrays), default=2.0**-53) or 2.0**-53
 
 
 @dataclass(frozen=True)
@@ -33,19 +35,20 @@ class Space:
         """Take shapes and dtypes from examples."""
         return cls(tuple(a.shape for a in arrays), tuple(a.dtype for a in arrays))
 
-    def sizes(self) -> list[int]:
+    @cached_property
+    def sizes(self) -> tuple[int, ...]:
         """Give the number of reals of each array."""
-        return [int(np.prod(s)) * (2 if is_complex(d) else 1) for s, d in zip(self.shapes, self.dtypes)]
+        return tuple(math.prod(s) * (2 if is_complex(d) else 1) for s, d in zip(self.shapes, self.dtypes))
 
     @property
     def size(self) -> int:
         """Give the number of reals."""
-        return sum(self.sizes())
+        return sum(self.sizes)
 
     def pack(self, arrays: Sequence[Array | None]) -> Array:
         """Concatenate to float64; None is zeros."""
         parts = []
-        for array, size, dtype in zip(arrays, self.sizes(), self.dtypes):
+        for array, size, dtype in zip(arrays, self.sizes, self.dtypes):
             if array is None:
                 parts.append(np.zeros(size))
             elif is_complex(dtype):
@@ -58,7 +61,7 @@ class Space:
     def unpack(self, vector: Array) -> Arrays:
         """Split again, rounding to each dtype."""
         arrays, start = [], 0
-        for shape, dtype, size in zip(self.shapes, self.dtypes, self.sizes()):
+        for shape, dtype, size in zip(self.shapes, self.dtypes, self.sizes):
             part = vector[start : start + size]
             start += size
             if is_complex(dtype):
@@ -73,7 +76,7 @@ class Space:
 
     def where(self, index: int) -> tuple[int, tuple[int, ...]]:
         """Tell which array a real belongs to, and its coordinates there."""
-        for k, (shape, dtype, size) in enumerate(zip(self.shapes, self.dtypes, self.sizes())):
+        for k, (shape, dtype, size) in enumerate(zip(self.shapes, self.dtypes, self.sizes)):
             if index < size:
                 index //= 2 if is_complex(dtype) else 1
                 return k, tuple(int(i) for i in np.unravel_index(index, shape)) if shape else ()
@@ -82,5 +85,5 @@ class Space:
 
     def part(self, k: int) -> slice:
         """Give the reals of the k-th array."""
-        sizes = self.sizes()
+        sizes = self.sizes
         return slice(sum(sizes[:k]), sum(sizes[: k + 1]))

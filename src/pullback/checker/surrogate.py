@@ -127,12 +127,11 @@ def _of_flat(evidence: Evidence, place: int, points: list[Array]) -> Surrogate |
     """Recognise a step: flat in an input almost everywhere and not constant, with a gradient of use."""
     problem = evidence.problem
     part = problem.domain.part(place)
-    flat = [_share_unmoved(evidence, place, point) for point in points]
     name = evidence.name(place)
     said = f"the function is flat in `{name}` at all {len(points)} points tried, and the gradient is "
     if not evidence.part(evidence.claimed[0], place).any() and _claims_nothing(evidence, place, points):
         return None
-    if np.mean(flat) < FLAT or flat[0] < 0.5:
+    if not _is_flat(evidence, place, points):
         return _of_clip(evidence, place, points)
     broken = nonlinear(problem, evidence.settings.rng(82))
     if broken is not None and (broken.at_zero or not _is_clipped(evidence, place, points)):
@@ -150,6 +149,16 @@ def _of_flat(evidence: Evidence, place: int, points: list[Array]) -> Surrogate |
 def _claims_nothing(evidence: Evidence, place: int, points: list[Array]) -> bool:
     v, part = evidence.vs[0], evidence.problem.domain.part(place)
     return not any(evidence.problem.gradient(v, point)[part].any() for point in points)
+
+
+def _is_flat(evidence: Evidence, place: int, points: list[Array]) -> bool:
+    """Tell whether outputs stay where they are, at the first point and at nearly all; until it is known."""
+    shares: list[float] = []
+    for point in points:
+        shares.append(_share_unmoved(evidence, place, point))
+        if shares[0] < 0.5 or (sum(shares) + len(points) - len(shares)) / len(points) < FLAT - 1e-6:
+            return False
+    return bool(np.mean(shares) >= FLAT)
 
 
 def _share_unmoved(evidence: Evidence, place: int, point: Array) -> float:

@@ -192,6 +192,9 @@ def heard(natives: Natives, told: Callable[[str, Marked, Given], None]) -> Itera
                 name = known.name.rpartition(".")[2]
                 told(name, lambda: marks.of_native(known) if is_user else None, given())
 
+        def pulled(self, who: Callable[[], Definition], given: Callable[[], Sequence[Any]]) -> None:
+            pass
+
     def own(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         told(function.rule.name, lambda: marks.of_rule(function.rule), (args, kwargs))
 

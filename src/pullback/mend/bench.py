@@ -29,7 +29,7 @@ FRAGILE = (
     "scatter", "gather", "segment", "conv", "pool", "sparse", "raw_ops", "top_k", "fft", "solve", "cholesky",
     "svd", "eig", "qr", "image", "resize", "bincount", "unique", "one_hot", "diag", "band_part", "interp",
 )  # fmt: skip
-LONGEST = 0.5  # CPU seconds that a candidate may take at one moment
+LONGEST = 1.0  # CPU seconds that a candidate may take at one moment
 
 
 @dataclass(frozen=True)

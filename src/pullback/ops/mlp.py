@@ -114,13 +114,10 @@ def mlp(
         (again,) = hosts.of(x).arrays.held([x], [dy, x])
         rows, dy = _rows(again, up, 0), _rows(dy, down, 1)
         h, g = _first(rows, up, up_bias, gate, gate_bias)
+        found = {"down": k.across(_joined(act, h, g), dy)}  # first, so that what it needs is let go of
         da = k.product(dy, down)
         dh, dg = (act.pulled(da, h), None) if g is None else (da * act.of(g), act.pulled(da * h, g))
-        del da
-        # a only then: a compiler that makes it early holds one wide array more
-        h, g = (*hosts.of(x).arrays.held([h] if g is None else [h, g], [dh]), None)[:2]
-        found = {"down": k.across(_joined(act, h, g), dy)}
-        del h, g
+        del da, h, g
         dx = k.product(dh, up) if dg is None else k.product(dh, up) + k.product(dg, gate)
         found["x"] = hosts.of(x).arrays.shaped(dx, x)
         found["up"] = xp.matrix_transpose(k.across(dh, rows))

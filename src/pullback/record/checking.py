@@ -33,6 +33,7 @@ class NoInputsError(Exception):
     """No arguments were found with which a function can be called."""
 
 
+RAISES = "pullback-raises"
 Told = Callable[[Entry], None]
 Searching = Callable[[], contextlib.AbstractContextManager[None]]
 
@@ -87,15 +88,30 @@ def entry_of(
         named = replace(report, name=rule.shown or rule.name)
         return Entry(named, target, rule.path, rule.line, described, rule.calls, rule.qualified)
 
+    def heard(report: Report) -> None:
+        if sample.has_values or not stumbles(rule, report):
+            told(entry(report))
+
     try:
-        if not sample.has_values:
-            sample = next((s for s in filled(sample, settings.rng(90)) if works(rule.function, s)), sample)
-            if not sample.has_values:
-                raise NoInputsError("it was only traced, and no values were found at which it works")
-        report = report_of(rule, sample, settings, lambda report: told(entry(report)), searching)
+        for made in [sample] if sample.has_values else made_up(rule, sample, settings):
+            report = report_of(rule, made, settings, heard, searching)
+            if sample.has_values or not stumbles(rule, report):
+                break
+        else:
+            raise NoInputsError("it was only traced, and no values were found at which it works")
     except Exception as error:  # a user's function may fail in any way it likes
         report = unchecked(rule, _sentence(error), settings)
     return entry(report)
+
+
+def made_up(rule: Recorded, sample: Sample, settings: Settings) -> Iterator[Sample]:
+    """Give a call that was only traced values with which the rule works."""
+    return (made for made in filled(sample, settings.rng(90)) if works(rule.function, made))
+
+
+def stumbles(rule: Recorded, report: Report) -> bool:
+    """Tell whether a gradient raises that did not when the program was traced: values are at fault."""
+    return bool(rule.used) and any(f.probe == "contract" and f.cause == RAISES for f in report.failures)
 
 
 def report_of(
@@ -107,6 +123,7 @@ def report_of(
 ) -> Report:
     """Run the checker, and the search of an edit where that is asked for."""
     args, kwargs, asked = call_of(sample, FRAMEWORKS.get(sample.framework), frameworks.thawed(sample))
+    asked = replace(asked, used=rule.used)
     if sample.framework:
         host = hosts.host(sample.framework)
     else:

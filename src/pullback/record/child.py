@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import hashlib
+import gc
 import math
 import os
 import sys
@@ -23,7 +23,10 @@ from pullback.clock import Clock, Stop
 from pullback.errors import ConfigurationError
 from pullback.record import store
 from pullback.record.checking import NoInputsError, checked, unchecked, with_inputs
+from pullback.record.claims import claim
 from pullback.record.events import Events
+from pullback.record.frameworks import FRAMEWORKS
+from pullback.record.imports import when_imported
 from pullback.record.job import Job
 from pullback.record.listening import recording
 from pullback.record.modules import as_rule, files_of, is_method, load, names_of, rules_of
@@ -141,6 +144,7 @@ class Child:
     def script_again(self) -> None:
         """Check the samples of a script that died, on the rules that importing it defines."""
         kept, lost = store.read(self.job.folder)
+        used = store.read_used(self.job.folder)
         recorder = Recorder(everything=self.options.everything)
         clock = Clock()
         self.events.send("phase", phase="importing", what=self.name)
@@ -169,6 +173,7 @@ class Child:
                 rules[location] = rule
                 rule.calls += 1
                 rule.keep(sample, 3)
+                rule.used = used.get(location, {})
         if lost and not self.job.helps:  # the other child has them all
             self.events.send(
                 "problem",
@@ -258,9 +263,7 @@ class Child:
             if not self.claims(rule.location):
                 continue
             left = self.left()
-            budget = min(
-                self.settings.budget, left / (len(rules) - done)
-            )  # what one leaves, the next ones get
+            budget = min(self.settings.budget, left / (len(rules) - done))  # what one leaves is the others'
             about = {"what": rule.shown, "done": done, "total": len(rules), "location": rule.location}
             self.events.send("phase", phase="checking", budget=budget, **about)
 
@@ -281,10 +284,17 @@ class Child:
                         rule, target=self.name, settings=settings, told=heard, searching=searching
                     ):
                         heard(entry, "entry")
+                        self.left_out(rule, entry)
             except ConfigurationError as error:
                 self.events.send("problem", text=str(error))
             self.events.send("spent", seconds=begin.seconds)
             self.spent += begin.seconds
+
+    def left_out(self, rule: Recorded, entry: Entry) -> None:
+        """Tell which outputs of a rule were not judged."""
+        for finding in entry.report.findings:
+            if finding.probe == "outputs":
+                self.events.send("note", text=f"{rule.shown}: {finding.sentence}")
 
     @contextlib.contextmanager
     def searching(self, budget: float, mend: float, **about: Any) -> Iterator[None]:
@@ -298,17 +308,12 @@ class Child:
         return math.inf if self.options.budget is None else self.options.budget - self.spent
 
     def claims(self, what: object) -> bool:
-        """Claim a rule or a module, where several children share the work: the first one has it."""
+        """Claim a rule or a module, where several children share the work."""
         if self.options.jobs == 1:
             return True
-        name = hashlib.sha256(repr(what).encode("utf-8", "backslashreplace")).hexdigest()[:32]
-        try:
-            os.close(os.open(os.path.join(self.job.folder, f"{name}.claim"), os.O_CREAT | os.O_EXCL))
-        except FileExistsError:
-            return False
-        except OSError:  # the folder is gone: the child that ran the script has everything
-            return not self.job.helps
-        return True
+        mine = claim(self.job.folder, what)
+        # without the folder the child that ran the script has everything
+        return not self.job.helps if mine is None else mine
 
 
 def _flush() -> None:
@@ -327,6 +332,10 @@ def main(before: set[str]) -> None:
         job = Job.loads(file.read())
     if job.options.settings.mend:
         import pullback.mend.search  # noqa: F401
+    for name in FRAMEWORKS:
+        # Nothing of it goes before the process does. To look through it, and to take it apart at the end,
+        # costs a second.
+        when_imported(name, lambda _: gc.freeze())
     child = Child(job, Events(os.path.join(folder, "events")), before)
     try:
         child.work()

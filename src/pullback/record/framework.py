@@ -65,6 +65,12 @@ class Framework(ABC):
         """Say which leaves of a call the program asked no gradient of, where that can be seen."""
         return frozenset()
 
+    def absent(self, cotangent: Any) -> bool:
+        """Tell whether a cotangent is known to be nothing but zeros."""
+        value, _ = self.carried(cotangent) if self.owns(cotangent) else (None, [])
+        frozen = None if value is None else self.copied(value)
+        return cotangent is None or (isinstance(frozen, np.ndarray) and not frozen.astype(bool).any())
+
     def packed(self, leaf: Any) -> tuple[Any, Callable[[Any], Any]] | None:
         """Give the dense tensor of numbers in a leaf that holds them sparsely, and what packs others so."""
         return None

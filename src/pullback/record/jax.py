@@ -16,7 +16,7 @@ import numpy as np
 
 from pullback.record.framework import Framework
 from pullback.record.sample import Placeholder, Spec
-from pullback.view.jax import native
+from pullback.view.jax import native, pulled
 from pullback.view.native import Listen, Listener
 
 
@@ -90,7 +90,7 @@ def _opaque(array: Any) -> bool:
 @functools.cache
 def _hidden(module: Any) -> contextlib.AbstractContextManager[None]:
     """Keep the lines that run the program out of the tracebacks and source places that JAX shows."""
-    for path in (os.path.dirname(__file__), native.__file__, "<string>"):
+    for path in (os.path.dirname(__file__), native.__file__, pulled.__file__, "<string>"):
         getattr(module, "register_exclusion", lambda path: None)(path)
     return contextlib.nullcontext()
 

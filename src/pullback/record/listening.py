@@ -7,17 +7,17 @@ import inspect
 import os
 import sys
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from pullback import define, hosts
+from pullback import application, define, hosts
 from pullback.hosts.keras import is_symbol
 from pullback.record.frameworks import FRAMEWORKS
 from pullback.record.imports import when_imported
 from pullback.record.recorder import Recorder
 from pullback.replace import override
 from pullback.replace.with_gradient import with_gradient
-from pullback.rule import name_of
+from pullback.rule import Rule, name_of
 from pullback.view.definition import HERE, Own
 from pullback.view.native import Listen
 
@@ -36,7 +36,16 @@ def recording(recorder: Recorder) -> Iterator[Recorder]:
 
     def own_called(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         if not any(is_symbol(type(leaf)) for leaf in (*args, *kwargs.values())):
+            functions[id(function.rule)] = function
             recorder.called(lambda: Own(function, sites.get(function)), lambda: (args, kwargs))
+
+    functions: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()  # by rule
+
+    def own_pulled(rule: Rule, cotangents: Sequence[Any]) -> None:
+        function = functions.get(id(rule))
+        if function is not None:
+            given = list(cotangents)
+            recorder.pulled(lambda: Own(function, sites.get(function)), lambda: given)
 
     replacements: dict[tuple[int, str], Any] = {}
 
@@ -68,6 +77,8 @@ def recording(recorder: Recorder) -> Iterator[Recorder]:
         orders.callback(define.makers.remove, own_made)
         define.listeners.append(own_called)
         orders.callback(define.listeners.remove, own_called)
+        application.listeners.append(own_pulled)
+        orders.callback(application.listeners.remove, own_pulled)
         override.listeners.append(placed)
         orders.callback(override.listeners.remove, placed)
         yield recorder

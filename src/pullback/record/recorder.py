@@ -8,7 +8,7 @@ recorded, a rule of a framework's own, and the rest of what a factory makes by t
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from pullback.record import frameworks, store
@@ -85,6 +85,28 @@ class Recorder:
                 rule = None if who_it_is is None else self._rule(known, who_it_is)
                 if rule is not None:
                     self._keep(rule, known, given)
+        except Exception as error:
+            self.errors.append(error)
+
+    def pulled(self, who: Callable[[], Definition], given: Callable[[], Sequence[Any]]) -> None:
+        """Be told that a gradient is asked for: an output that never has a cotangent is not relied on."""
+        if not self.on:
+            return
+        try:
+            known = who()
+            with self._lock:
+                who_it_is = self._known.of(known.anchor, lambda: self._identity(known))
+                rule = None if who_it_is is None else self.rules.get(who_it_is.key)
+                if rule is None:
+                    return
+                cotangents = given()
+                used = rule.used.setdefault(len(cotangents), set())
+                unseen = [k for k in range(len(cotangents)) if k not in used]
+                framework = frameworks.FRAMEWORKS[rule.framework or frameworks.of(cotangents)[0]]
+                new = {k for k in unseen if len(cotangents) == 1 or not framework.absent(cotangents[k])}
+                used |= new
+                if new and self.folder is not None:
+                    store.write_used(self.folder, rule)
         except Exception as error:
             self.errors.append(error)
 

@@ -89,7 +89,8 @@ class Recorded:
 
     `framework` is empty for a rule that runs on any. `user` is what the user wrote, `signature` how it is
     called, where the function itself does not tell; `intent` is a claim that the maker of the rule states;
-    `fixed` are the places of arguments that it differentiates past; `facts` what its code holds, in words.
+    `fixed` are the places of arguments that it differentiates past; `facts` what its code holds, in words;
+    `used` the places of outputs that a cotangent came from, by the number of outputs.
     """
 
     function: Callable[..., Any]
@@ -108,6 +109,7 @@ class Recorded:
     key: str = ""  # the same in every process
     facts: Mapping[str, str] = field(default_factory=dict)
     lost: dict[str, int] = field(default_factory=dict)  # calls that could not be recorded, by reason
+    used: dict[int, set[int]] = field(default_factory=dict)
     further: set[Any] = field(default_factory=set)  # kinds of calls that were seen and not kept
     shown: str = ""  # its name, made distinct
     qualified: str = ""  # its name as an import spells it

@@ -5,6 +5,7 @@ A sample is written when it is kept. One that cannot be written is still counted
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pickle
 from dataclasses import replace
@@ -14,7 +15,7 @@ import numpy as np
 from pullback.record.sample import Location, Recorded, Sample
 
 MOST_BYTES = 2**28  # of one sample
-SUFFIX = ".sample"
+SUFFIX, USED = ".sample", ".used"
 
 
 def write(folder: str, number: int, rule: Recorded, sample: Sample) -> None:
@@ -27,6 +28,23 @@ def write(folder: str, number: int, rule: Recorded, sample: Sample) -> None:
         data = pickle.dumps((rule.location, None))
     with open(os.path.join(folder, f"{number:09d}{SUFFIX}"), "wb") as file:
         file.write(data)
+
+
+def write_used(folder: str, rule: Recorded) -> None:
+    """Write which outputs of a rule were differentiated so far."""
+    with open(os.path.join(folder, f"{rule.key}{USED}"), "wb") as file:
+        pickle.dump((rule.location, rule.used), file)
+
+
+def read_used(folder: str) -> dict[Location, dict[int, set[int]]]:
+    """Read which outputs were differentiated, by rule."""
+    found = {}
+    for name in os.listdir(folder):
+        if name.endswith(USED):
+            with contextlib.suppress(Exception), open(os.path.join(folder, name), "rb") as file:
+                location, used = pickle.load(file)  # one half written says nothing
+                found[location] = used
+    return found
 
 
 def read(folder: str) -> tuple[list[tuple[Location, Sample]], int]:

@@ -46,6 +46,16 @@ class TensorFlow(Framework):
         except (AttributeError, NotImplementedError):  # a graph is being traced: there is no value yet
             return None
 
+    def absent(self, cotangent: Any) -> bool:
+        import tensorflow as tf
+
+        kind = "" if hasattr(cotangent, "numpy") else getattr(getattr(cotangent, "op", None), "type", "")
+        if not kind:
+            return super().absent(cotangent)
+        # What a graph computes is not there yet; the zeros that TensorFlow fills in are.
+        known = None if kind == "ZerosLike" else tf.get_static_value(cotangent)
+        return kind == "ZerosLike" or (known is not None and not np.any(known))
+
     def thaw(self, array: Any, device: str) -> Any:
         import tensorflow as tf
 

@@ -11,7 +11,7 @@ from typing import Any
 from pullback.record.framework import Framework
 from pullback.record.sample import Spec
 from pullback.view.native import Listen, Listener
-from pullback.view.torch import native
+from pullback.view.torch import native, pulled
 
 
 class Torch(Framework):
@@ -103,7 +103,7 @@ class Torch(Framework):
 
 def _skipped(module: Any) -> contextlib.AbstractContextManager[None]:
     """Keep the compiler from reading the recorder itself, when a program compiles what calls it."""
-    for name in ("pullback.record", native.__name__):
+    for name in ("pullback.record", native.__name__, pulled.__name__):
         module.add(name)
     return contextlib.nullcontext()
 

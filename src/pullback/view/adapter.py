@@ -10,20 +10,19 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from pullback import tree
 from pullback.declare import NOTHING, Declaration
-from pullback.dtypes import ROUNDOFF, is_real_or_complex
+from pullback.dtypes import is_real_or_complex
 from pullback.errors import NoTensorError
 from pullback.hosts import keras as layers
 from pullback.hosts.base import Met
 from pullback.hosts.operation import Tensor
 from pullback.rule import Rule, source_of, written
-from pullback.view import rules, switches
+from pullback.view import rules, switches, unasked
 from pullback.view.arguments import EVERYTHING, Arguments, Asked, is_array
 from pullback.view.definition import importing, reached
 from pullback.view.export import survives_export
@@ -49,6 +48,7 @@ class Adapter(Framework):
     by_steps: Callable[[], contextlib.AbstractContextManager[None]] = contextlib.nullcontext
     bodies: tuple[How | None, list[Met]]
     silent: frozenset[int] = frozenset()  # inputs whose gradient is None where the host cannot say so
+    unasked: Mapping[int, str]  # outputs that are not judged, by name
 
     def __init__(
         self,
@@ -80,6 +80,7 @@ class Adapter(Framework):
         wanted = [*map(all, zip(self.arguments.wanted, self.requested(self.arguments.inputs)))]
         wanted += [True] * len(self.parameters)
         self.differentiable = tuple(w and is_real_or_complex(a.dtype) for a, w in zip(self.inputs, wanted))
+        self.unasked = unasked.unasked(self)
 
     # ── what a host may say otherwise ────────────────────────────────────────────────────────────────────
 
@@ -160,19 +161,19 @@ class Adapter(Framework):
         def run(sources: Sequence[Any]) -> list[Tensor]:
             args, kwargs = self.arguments.filled(sources[: len(self.tensors)])
             function = self.bound(sources[len(self.tensors) :])
-            return self.flat(how(function)(*args, **kwargs))
+            return unasked.kept(self.flat(how(function)(*args, **kwargs)), self.loose)
 
         self.runs[how] = run
         return run
 
+    @property
+    def loose(self) -> frozenset[int]:
+        """Give the outputs that are not judged."""
+        return frozenset(self.unasked)
+
     def flat(self, returned: Any) -> list[Tensor]:
         """List the outputs that can be differentiated."""
-        host = self.host
-        leaves = [leaf for leaf in tree.flatten(returned)[0] if leaf is not None]
-        tensors = [leaf if host.is_tensor(leaf) else self.output(leaf) for leaf in leaves]
-        kept = [t for t in tensors if t is not None and host.differentiable(t)]
-        # A dtype that numbers are only kept in has too few digits to measure anything by.
-        return [t for t in kept if self.host.spec(t).dtype in ROUNDOFF]
+        return [tensor for _, tensor in unasked.placed(self, returned)]
 
     def output(self, leaf: Any) -> Tensor | None:
         """Make a tensor of an output that is none; None for what cannot be one."""
@@ -329,11 +330,12 @@ class Adapter(Framework):
             captured=self.captured(),
             source=rule.source if rule is not None else source_of(self.definition()),
             text=lambda: text_of(self.parts()),
+            unasked=tuple(self.unasked.values()),
             words=self.words,
             mends_shapes=self.mends_shapes,
             parameters=tuple(self.written_parameters()),
             origin=importing(self.function, self.written_name()),
-            call=functools.partial(self.arguments.written, self.written_name()),
+            call=unasked.written(self, functools.partial(self.arguments.written, self.written_name())),
         )
 
     def written_name(self) -> str:

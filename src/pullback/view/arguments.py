@@ -9,8 +9,8 @@ from __future__ import annotations
 import ast
 import contextlib
 import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -39,11 +39,13 @@ def is_array(leaf: Any) -> bool:
 class Asked:
     """Say what a program asked of a call: nothing of the `still` leaves.
 
-    `built` makes of the arguments what is called with them: a tensor that stands inside another argument too.
+    `used` are the places of outputs that a cotangent came from, by the number of outputs. `built` makes of
+    the arguments what is called with them: a tensor that stands inside another argument too.
     """
 
     still: tuple[Any, ...] = ()
     built: Callable[[list[Any]], list[Any]] | None = None
+    used: Mapping[int, Collection[int]] = field(default_factory=dict)
 
     def is_still(self, leaf: Any) -> bool:
         """Tell whether no gradient is asked of a leaf."""

@@ -53,6 +53,9 @@ class Listener(Protocol):
     def called(self, who: Callable[[], Definition], given: Callable[[], Given]) -> None:
         """Be told of a call, before it runs."""
 
+    def pulled(self, who: Callable[[], Definition], given: Callable[[], Sequence[Any]]) -> None:
+        """Be told that a gradient is asked for, before it runs: one cotangent an output, or None."""
+
 
 class Natives(Protocol):
     """What the file of a framework offers."""

@@ -19,6 +19,7 @@ from pullback.hosts.operation import Tensor
 from pullback.plan import Plan, plan
 from pullback.rule import EXACT, Intent, Rule, signature_of
 from pullback.tangent import settle
+from pullback.view import unasked
 from pullback.view.declared import claimed
 from pullback.view.native import ByHand, Opening
 from pullback.view.subject import Array, Arrays, Cotangents, Opened, Pullback
@@ -157,6 +158,7 @@ def _opening(
         return None
 
     def run(sources: Sequence[Any], given: Sequence[Any]) -> Opening:
+        given = unasked.spread(adapter, sources, given)
         args, kwargs = adapter.arguments.filled(sources)
         made, tensors = plan(rule, tuple(args), kwargs)
         if adapter.rule is not None or native is None:
@@ -191,7 +193,7 @@ def _through(adapter: Adapter) -> Callable[[Sequence[Any], Sequence[Any]], Openi
         def pull(*cotangents: Any) -> Sequence[Any]:
             def run(moved: Sequence[Any]) -> list[Any]:
                 args, kwargs = adapter.arguments.filled(moved)
-                return adapter.flat(call(*args, **kwargs))
+                return unasked.kept(adapter.flat(call(*args, **kwargs)), adapter.loose)
 
             return adapter.vjp(run, sources, cotangents)
 

@@ -113,6 +113,8 @@ class Subject:
     source: str = ""
     text: Callable[[], tuple[str, str]] = lambda: ("", "")  # what the user wrote, and its docstring
     origin: str = ""  # the line that imports it, where it can be imported
+    # The outputs that are not judged: the rule gives no gradient by them, and a program asked for none.
+    unasked: tuple[str, ...] = ()
     words: Words = field(default_factory=Words)
     # The inputs that belong to the callable itself (weights): the last ones, as the host names them.
     parameters: tuple[str, ...] = ()

@@ -39,6 +39,7 @@ class Words:
     imports: tuple[str, ...] = ()
     tensor: str = "np.array({values}, dtype={dtype!r})"
     numpy: str = "np.asarray({t})"
+    leaves: str = "list({y})"  # all that is inside of what was returned
 
     def head(self, dtypes: frozenset[str]) -> list[str]:
         """Write the lines that come before the inputs."""

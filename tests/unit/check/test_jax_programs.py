@@ -33,7 +33,7 @@ def test_a_body_is_traced_and_not_run_for_every_question() -> None:
 
     report = pb.check(rule(body, jax.nn.sigmoid), X, seed=0)
     assert report.verdict == "right"
-    assert report.forwards > 100
+    assert report.forwards > 60
     assert len(calls) < report.forwards / 2
     assert sum(not isinstance(x, jax.core.Tracer) for x in calls) < 12
 

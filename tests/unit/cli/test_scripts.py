@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 import pytest
 
 TRAIN = """
-    import sys
+    import gc, sys
     import tensorflow as tf
     import pullback as pb
 
@@ -49,6 +49,7 @@ TRAIN = """
     scaled(tf.ones([2, 2]), 3.0)
     counted(tf.constant([1, 2]))
     print("arguments", sys.argv[1:], __name__)
+    print("out of sight", gc.get_freeze_count() > 100_000)
     sys.stdout.flush()
     sys.stdout.buffer.write(bytes(range(256)))
     sys.exit()
@@ -93,6 +94,11 @@ def test_every_spelling_is_found_and_judged(trained):
 def test_arguments_and_output_pass_through(trained):
     _, _, out, _, _ = trained
     assert "arguments ['--rate', '3', '--strict'] __main__" in out
+
+
+def test_what_the_import_of_a_framework_made_is_out_of_sight_of_the_garbage_collector(trained):
+    _, _, out, _, _ = trained
+    assert "out of sight True" in out
 
 
 def test_files_are_written(trained):

@@ -11,7 +11,9 @@ from pullback.checker.settings import Settings
 from pullback.errors import DefinitionError
 from pullback.example import examples_of
 from pullback.record.checking import NoInputsError, checked, with_inputs
+from pullback.record.listening import recording
 from pullback.record.modules import as_rule
+from pullback.record.recorder import Recorder
 from pullback.record.sample import Sample, Spec
 from pullback.record.values import filled
 
@@ -116,3 +118,25 @@ def test_a_rule_that_was_only_traced_is_checked():
     )
     (entry,) = checked(rule, target="", settings=Settings(seed=1))
     assert entry.report.verdict == "right"
+
+
+@pytest.mark.parametrize(("low", "verdict"), [(0.05, "right"), (7.0, "undecided")])
+def test_values_are_made_up_so_that_the_gradient_works_as_in_the_program(low, verdict):
+    @tf.custom_gradient
+    def inside(x):
+        def grad(dy):
+            with tf.control_dependencies([tf.debugging.assert_less(tf.abs(x - low - 0.45), 0.47)]):
+                return 2.0 * x * dy
+
+        return x**2, grad
+
+    @tf.function
+    def step(x):
+        return tf.gradients(inside(x), x)
+
+    recorder = Recorder()
+    with recording(recorder):
+        step(tf.constant([low + 0.4, low + 0.5]))
+    (rule,) = recorder.rules.values()
+    (entry,) = checked(rule, target="", settings=Settings(seed=1, order=1))
+    assert entry.report.verdict == verdict

@@ -30,11 +30,11 @@ def search(evidence: Evidence) -> Match | None:
             keep = np.zeros(length)
             keep[index] = 1
             mask = keep.reshape([-1 if a == axis else 1 for a in range(len(shapes[0]))])
-            guess: list[Array | None] = [
-                evidence.true_at(evidence.subject.inputs, (v.reshape(shapes[0]) * mask).reshape(-1))
-                for v in evidence.vs
-            ]
-            if all(evidence.explains(guess, p) for p in wrong):
+
+            def guess(v: Array, mask: Array = mask) -> Array | None:
+                return evidence.true_at(evidence.subject.inputs, (v.reshape(shapes[0]) * mask).reshape(-1))
+
+            if evidence.explains(guess):
                 names = listed([evidence.name(p) for p in wrong])
                 return Match(
                     SLUG,

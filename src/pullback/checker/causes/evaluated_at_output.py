@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from pullback.checker.cause import Match, listed
 from pullback.checker.evidence import Evidence
 from pullback.dtypes import is_complex
-from pullback.view.subject import Array
 
 SLUG = "evaluated-at-output"
 RANK = 65
@@ -46,20 +47,14 @@ def compare(evidence: Evidence) -> Match | None:
                 continue
             moved = tuple(y.astype(x.dtype) if i == k else x for i, x in enumerate(inputs))
             name = evidence.subject.names[k]
-            at_output: list[Array | None] = [evidence.true_at(moved, v) for v in evidence.vs]
-            if all(evidence.explains(at_output, p) for p in wrong):
+            if evidence.explains(partial(evidence.true_at, moved)):
                 return Match(
                     SLUG,
                     f"the derivative is evaluated at the output instead of at `{name}`",
                     f"use `{name}` where the gradient uses the output",
                     listed([evidence.name(p) for p in wrong]),
                 )
-            back = [evidence.claimed_at(moved, v) for v in evidence.vs]
-            if all(
-                b is not None and evidence.close(evidence.part(b, p), evidence.part(t, p), 10)
-                for p in wrong
-                for b, t in zip(back, evidence.true)
-            ):
+            if evidence.claims_truth(partial(evidence.claimed_at, moved)):
                 return Match(
                     SLUG,
                     f"the gradient uses `{name}` where its formula needs the output: it is right "

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from pullback.checker.cause import Match
 from pullback.checker.evidence import Evidence
 from pullback.view.subject import Arrays
@@ -54,8 +56,7 @@ def search(evidence: Evidence) -> Match | None:
             if any(evidence.unmoved(p) for p in wrong):
                 continue
             values = exchanged(evidence, i, j)
-            guess = [evidence.true_at(values, v) for v in evidence.vs]
-            if all(evidence.explains(guess, p) for p in wrong):
+            if evidence.explains(partial(evidence.true_at, values)):
                 return Match(
                     SLUG,
                     f"the gradient is right with the values of `{a}` and `{b}` exchanged",

@@ -45,8 +45,7 @@ def search(evidence: Evidence) -> Match | None:
         )
 
     def fits(change: Callable[[Array], Array]) -> bool:
-        guess = [evidence.true_at(evidence.subject.inputs, change(v.copy())) for v in evidence.vs]
-        return all(evidence.explains(guess, p) for p in evidence.wrong_inputs)
+        return evidence.explains(lambda v: evidence.true_at(evidence.subject.inputs, change(v.copy())))
 
     for i in range(count):
         for j in range(i + 1, count):

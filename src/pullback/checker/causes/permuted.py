@@ -21,7 +21,7 @@ def search(evidence: Evidence) -> Match | None:
     edit = "check the order of the indices: each entry of `dy` goes back to where its output was taken from"
     if all(moved(evidence, p) for p in wrong):
         return Match(SLUG, f"the gradient of {names} has the right entries in the wrong places", edit, names)
-    both = evidence.jacobians
+    both = evidence.jacobians if evidence.every_row(unchanged) else None
     if both is not None and all(selects(j) for j in both) and np.array_equal(both[0].any(0), both[1].any(0)):
         return Match(SLUG, f"the gradient of {names} takes `dy` from the wrong indices", edit, names)
     return None
@@ -41,5 +41,9 @@ def moved(evidence: Evidence, place: int) -> bool:
 
 def selects(jacobian: Array) -> bool:
     """Tell whether every input entry takes at most one entry of the cotangent, unchanged."""
-    used = jacobian[np.abs(jacobian) > 1e-9]
-    return bool(np.allclose(used, 1, atol=1e-6)) and bool(((np.abs(jacobian) > 1e-9).sum(0) <= 1).all())
+    return unchanged(jacobian) and bool(((np.abs(jacobian) > 1e-9).sum(0) <= 1).all())
+
+
+def unchanged(entries: Array) -> bool:
+    """Tell whether entries of a Jacobian are zero or one."""
+    return bool(np.allclose(entries[np.abs(entries) > 1e-9], 1, atol=1e-6))

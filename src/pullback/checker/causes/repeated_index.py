@@ -40,23 +40,21 @@ def search(evidence: Evidence) -> Match | None:
                 continue
             if apart.true is not None and not apart.wrong_inputs:
                 return _match(f"where `{subject.names[k]}` repeats an index", evidence.subject.words)
-    both = evidence.jacobians
+    both = evidence.jacobians if evidence.every_row(_takes_one) else None
     if both is None:
         return None
     true, claimed = both
     shared = (true != 0).sum(0) > 1
     kept = (claimed != 0).sum(0) == 1
     same = np.abs(true - claimed) <= 1e-5 * np.abs(true).max()
-    selection = ((true != 0).sum(1) <= 1).all() and np.allclose(true[true != 0], 1)
-    if (
-        selection
-        and shared.any()
-        and (kept[shared]).all()
-        and same[:, ~shared].all()
-        and same[claimed != 0].all()
-    ):
+    if shared.any() and (kept[shared]).all() and same[:, ~shared].all() and same[claimed != 0].all():
         return _match("where several outputs come from one entry", evidence.subject.words)
     return None
+
+
+def _takes_one(row: Array) -> bool:
+    """Tell whether an output takes one entry at most, unchanged."""
+    return bool(np.count_nonzero(row) <= 1 and np.allclose(row[row != 0], 1))
 
 
 def _match(where: str, words: Words) -> Match:

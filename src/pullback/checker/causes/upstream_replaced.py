@@ -53,11 +53,12 @@ def search(evidence: Evidence) -> Match | None:
     ):
         return None
     for how, change in transforms(shapes[0]):
-        guess = [
-            evidence.true_at(evidence.subject.inputs, np.array(change(v.reshape(shapes[0]))).reshape(-1))
-            for v in evidence.vs
-        ]
-        if all(evidence.explains(guess, p) for p in evidence.wrong_inputs):
+
+        def guess(v: Array, change: Callable[[Array], Array] = change) -> Array | None:
+            other = np.array(change(v.reshape(shapes[0]))).reshape(-1)
+            return evidence.true_at(evidence.subject.inputs, other)
+
+        if evidence.explains(guess):
             names = listed([evidence.name(p) for p in evidence.wrong_inputs])
             return Match(
                 SLUG,

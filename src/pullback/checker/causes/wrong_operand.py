@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from pullback.checker.cause import Match, listed
 from pullback.checker.evidence import Evidence
 
@@ -21,8 +23,7 @@ def search(evidence: Evidence) -> Match | None:
             if i == j or inputs[i].shape != inputs[j].shape:
                 continue
             replaced = tuple(inputs[j].astype(x.dtype) if k == i else x for k, x in enumerate(inputs))
-            guess = [evidence.true_at(replaced, v) for v in evidence.vs]
-            if all(evidence.explains(guess, p) for p in wrong):
+            if evidence.explains(partial(evidence.true_at, replaced)):
                 a, b = evidence.subject.names[i], evidence.subject.names[j]
                 names = listed([evidence.name(p) for p in wrong])
                 return Match(
@@ -39,8 +40,7 @@ def negated(evidence: Evidence) -> Match | None:
     wrong, inputs = evidence.wrong_inputs, evidence.subject.inputs
     for i in evidence.problem.chosen:
         turned = tuple(-x if k == i else x for k, x in enumerate(inputs))
-        guess = [evidence.true_at(turned, v) for v in evidence.vs]
-        if all(evidence.explains(guess, p) for p in wrong):
+        if evidence.explains(partial(evidence.true_at, turned)):
             name = evidence.subject.names[i]
             names = listed([evidence.name(p) for p in wrong])
             return Match(

@@ -10,7 +10,7 @@ from pullback.checker.space import roundoff
 from pullback.view.subject import Subject
 
 
-@probe(rank=80, skip_when_wrong=True, in_shipped_dtype=True)
+@probe(rank=80, skip_when_wrong=True, in_shipped_dtype=True, anew=True)
 def question(subject: Subject, settings: Settings) -> list[Finding]:
     """Compare every compiled variant with eager."""
     findings: list[Finding] = []

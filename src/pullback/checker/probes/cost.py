@@ -11,7 +11,7 @@ from pullback.checker.settings import Settings
 from pullback.view.subject import Pullback, Subject
 
 
-@probe(rank=130, on_request=True, in_shipped_dtype=True)
+@probe(rank=130, on_request=True, in_shipped_dtype=True, anew=True)
 def question(subject: Subject, settings: Settings) -> list[Finding]:
     """Time the rule and plain autodiff side by side."""
     if subject.body_pullback is None:

@@ -12,7 +12,7 @@ from pullback.checker.space import roundoff
 from pullback.view.subject import Arrays, Cotangents, Subject
 
 
-@probe(rank=5)
+@probe(rank=5, anew=True)
 def question(subject: Subject, settings: Settings) -> list[Finding]:
     """Run everything twice on the same input."""
     first, again = subject.forward(subject.inputs), subject.forward(subject.inputs)

@@ -24,9 +24,7 @@ def question(subject: Subject, settings: Settings) -> list[Finding]:
     sentence = overflow(subject, settings)
     if sentence:
         return [Finding("extremes", "note", sentence, reason="autodiff fails", point="huge")]
-    for point in own_points(subject, settings.rng(5)):
-        if not point.extreme:
-            continue
+    for point in own_points(subject, settings.rng(5), extreme_only=True):
         try:
             problem = Problem.of(subject.at(point.inputs))
             v = signed(settings.rng(18), problem.y.size)

@@ -11,7 +11,7 @@ from pullback.checker.settings import Settings
 from pullback.view.subject import Subject
 
 
-@probe(rank=100)
+@probe(rank=100, anew=True)
 def question(subject: Subject, settings: Settings) -> list[Finding]:
     """Compare inputs and cotangents before and after."""
     given = cotangents(subject, settings.rng(16))

@@ -14,7 +14,7 @@ from pullback.view.subject import Arrays, Subject
 STEPS = 32  # units of roundoff that an input is moved by, at most
 
 
-@probe(rank=10)
+@probe(rank=10, anew=True)
 def question(subject: Subject, settings: Settings) -> list[Finding]:
     """Compare the values of the rule and of its body."""
     if subject.body_forward is None:

@@ -22,6 +22,7 @@ from pullback.hosts.base import Met
 from pullback.patched import patched
 from pullback.rule import name_of, reach
 from pullback.view.definition import location_of, module_of, package_of
+from pullback.view.jax import pulled
 from pullback.view.native import ByHand, Listen, Listener, Native, Opening, collecting, is_bypassed
 
 MODULE = "jax._src.custom_derivatives"
@@ -308,7 +309,8 @@ def _kinds_in(module: Any) -> list[Any]:
 
 def listeners(listener: Listener) -> dict[str, Listen]:
     """Say how to listen, by module."""
-    return dict.fromkeys((MODULE, NEWER), lambda module: _listening(module, listener))
+    rules = dict.fromkeys((MODULE, NEWER), lambda module: _listening(module, listener))
+    return {**rules, pulled.TRANSPOSES: pulled.transposing}
 
 
 @contextlib.contextmanager
@@ -337,4 +339,5 @@ def _listening(module: Any, listener: Listener) -> Iterator[None]:
         for kind in kinds:
             stack.enter_context(patched(kind, __init__=telling(kind.__init__)))
         stack.enter_context(patched(module, resolve_kwargs=resolve_kwargs))
+        stack.enter_context(pulled.listening(listener, module, CustomRule))
         yield

@@ -26,6 +26,7 @@ class JaxWords(Words):
     imports: tuple[str, ...] = ("import jax", "import jax.numpy as jnp")
     tensor: str = "jnp.array({values}, dtype={dtype!r})"
     numpy: str = "np.asarray({t})"
+    leaves: str = "jax.tree.leaves({y})"
 
     def head(self, dtypes: frozenset[str]) -> list[str]:
         """Switch 64 bits on where an input has them."""
@@ -57,7 +58,7 @@ class JaxWords(Words):
             f"def outputs({names}):",
             *lines,
             *scope,
-            f"    {'    ' if scope else ''}y = jax.tree.leaves({call})",
+            f"    {'    ' if scope else ''}y = {self.leaves.format(y=call)}",
             "    return [o for o in y if jnp.issubdtype(o.dtype, jnp.inexact)]",
             f"def gradient({names}):",
             f"    y, pull = jax.vjp(lambda {moving}: outputs({names}), {moving})",

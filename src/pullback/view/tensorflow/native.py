@@ -19,6 +19,7 @@ from pullback.patched import patched
 from pullback.rule import Intent
 from pullback.view.native import ByHand, Listen, Listener, Native, collecting, is_bypassed
 from pullback.view.tensorflow import generated
+from pullback.view.tensorflow.pulled import listening as pulled
 
 MODULE = "tensorflow.python.ops.custom_gradient"
 RUNNERS = ("_eager_mode_decorator", "_graph_mode_decorator")  # each takes the body, args and kwargs
@@ -187,7 +188,7 @@ def _listening(module: Any, listener: Listener) -> Iterator[None]:
                 sites[f] = _caller() if _wrapper_of(f) else None
                 listener.made(lambda: seen(f))
 
-    with _run_by(module, telling), patched(module.Bind, __init__=bind):
+    with _run_by(module, telling), patched(module.Bind, __init__=bind), pulled(listener, module, seen):
         yield
 
 

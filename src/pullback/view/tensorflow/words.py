@@ -25,6 +25,7 @@ class TensorFlowWords(Words):
     imports: tuple[str, ...] = ("import tensorflow as tf",)
     tensor: str = "tf.constant({values}, dtype={dtype!r})"
     numpy: str = "tf.convert_to_tensor({t}).numpy()"
+    leaves: str = "tf.nest.flatten({y})"
 
     def example(self, shown: Shown, *, second: bool = False) -> list[str]:
         """Write a tape, or two."""
@@ -49,7 +50,7 @@ class TensorFlowWords(Words):
             *self.upstream(shown),
             "def outputs(NAMES):",
             *(f"    {w}.assign({name})" for w, (_, name) in zip(weights, shown.parameters)),
-            f"    return [o for o in tf.nest.flatten({shown.call}) if {floating}]",
+            f"    return [o for o in {self.leaves.format(y=shown.call)} if {floating}]",
             "def gradient(NAMES):",
             "    with tf.GradientTape() as tape:",
             "        tape.watch([WATCHED])",

@@ -42,7 +42,7 @@ class TorchAdapter(Adapter):
     mends_shapes = True
     builtin = ("torch", "keras")
     slow = frozenset({"torch.compile"})
-    loose: frozenset[int] = frozenset()  # outputs that are not judged
+    apart: frozenset[int] = frozenset()  # outputs that are said to have no gradient
 
     seeded = False  # whether every call draws the same numbers
 
@@ -89,7 +89,7 @@ class TorchAdapter(Adapter):
 
     def subject(self) -> Subject:
         self.seeded = True  # until it is known
-        self.loose = self.unconnected()
+        self.apart = self.unconnected()
         subject = super().subject()
         self.seeded = subject.draws and subject.is_rule
         if any(map(leaves.is_sparse, self.arguments.inputs)):
@@ -104,7 +104,12 @@ class TorchAdapter(Adapter):
                 flags = [o.requires_grad for o in self.run()(self.sources(self.inputs))]
         except Exception:  # it cannot run at its example: the first probe says so
             return frozenset()
-        return frozenset(k for k, yes in enumerate(flags) if not yes) if any(flags) else frozenset()
+        places = [k for k in range(len(flags) + len(self.unasked)) if k not in self.unasked]
+        return frozenset(k for k, yes in zip(places, flags) if not yes) if any(flags) else frozenset()
+
+    @property
+    def loose(self) -> frozenset[int]:
+        return super().loose | self.apart
 
     def draws(self) -> bool:
         with self.surroundings(), Draws() as seen, contextlib.suppress(Exception):
@@ -156,10 +161,7 @@ class TorchAdapter(Adapter):
         def copied(sources: Sequence[Any]) -> list[Any]:
             # A function may work in place on what it is given, but not on a leaf.
             copies = [source.clone() for source in sources]
-            found = run([leaves.filled(sparse[k], c) if k in sparse else c for k, c in enumerate(copies)])
-            if not self.loose or max(self.loose) >= len(found):
-                return found
-            return [output for k, output in enumerate(found) if k not in self.loose]
+            return run([leaves.filled(sparse[k], c) if k in sparse else c for k, c in enumerate(copies)])
 
         return copied
 

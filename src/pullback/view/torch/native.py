@@ -19,6 +19,7 @@ from pullback.hosts.base import Met
 from pullback.patched import patched
 from pullback.view.definition import location_of
 from pullback.view.native import ByHand, Given, Listen, Listener, Native, Opening, collecting, is_bypassed
+from pullback.view.torch import pulled
 from pullback.view.torch.context import Context, function_of, has_setup, signature_of
 
 FUNCTIONS = "torch.autograd.function"
@@ -89,10 +90,8 @@ class AutogradFunction(TorchRule):
             if kind not in base.__mro__
             for k, v in vars(kind).items()
         }
-        return {
-            "name": self.user.__qualname__,
-            **{k: v for k, v in sorted(held.items()) if not k.startswith("_")},
-        }
+        open_ = {k: v for k, v in sorted(held.items()) if not k.startswith("_")}
+        return {"name": self.user.__qualname__, **open_}
 
     def kept(self) -> tuple[Any, Any]:
         return self.user.apply, self.user
@@ -261,8 +260,7 @@ def _told(listener: Listener, kind: Any, given: Callable[[], Given]) -> None:
 @contextlib.contextmanager
 def _functions(listener: Listener, module: Any) -> Iterator[None]:
     code = module.Function.__dict__["apply"].__func__.__code__
-    ask = module._is_setup_context_defined
-    init = module.FunctionMeta.__init__
+    ask, init = module._is_setup_context_defined, module.FunctionMeta.__init__
 
     @functools.wraps(ask)
     def asked(setup_context: Any) -> Any:
@@ -278,7 +276,9 @@ def _functions(listener: Listener, module: Any) -> Iterator[None]:
         if _is_rule(cls, module.Function):
             listener.made(lambda: AutogradFunction(cls))
 
-    with patched(module, _is_setup_context_defined=asked), patched(module.FunctionMeta, __init__=made):
+    asking, making = patched(module, _is_setup_context_defined=asked), {"__init__": made}
+    pulling = pulled.listening(listener, module, AutogradFunction)
+    with asking, patched(module.FunctionMeta, **making), pulling:
         yield
 
 

@@ -24,6 +24,7 @@ class TorchWords(Words):
     imports: tuple[str, ...] = ("import torch",)
     tensor: str = "torch.tensor({values}, dtype=torch.{dtype})"
     numpy: str = "{t}.detach().numpy()"
+    leaves: str = "torch.utils._pytree.tree_leaves({y})"
 
     def example(self, shown: Shown, *, second: bool = False) -> list[str]:
         """Write a call of `torch.autograd.grad`, or two."""
@@ -49,7 +50,7 @@ class TorchWords(Words):
             *self.upstream(shown),
             f"def outputs({names}):",
             *(f"    {line}" for line in scope),
-            f"    {'    ' if scope else ''}y = torch.utils._pytree.tree_leaves({call})",
+            f"    {'    ' if scope else ''}y = {self.leaves.format(y=call)}",
             "    return [o for o in y if o.is_floating_point() or o.is_complex()]",
             f"def gradient({names}):",
             f"    y = outputs({names})",
