@@ -21,9 +21,9 @@ MOST = 60  # holes
 UPSTREAM = ("upstream-ignored", "upstream-replaced", "upstream-additive", "upstream-nonlinear")
 FACTOR = (
     "constant-factor", "missing-factor", "sign", "wrong-region", "wrong-operand",
-    "evaluated-at-output", "broadcast-not-reduced", *UPSTREAM,
+    "evaluated-at-output", "output-cotangent", "broadcast-not-reduced", *UPSTREAM,
 )  # fmt: skip
-TERM = ("missing-term", "wrong-region", "residual-constant", *UPSTREAM)
+TERM = ("missing-term", "output-cotangent", "wrong-region", "residual-constant", *UPSTREAM)
 
 
 def edits(bench: Bench, base: Tried) -> Iterator[Edit]:
