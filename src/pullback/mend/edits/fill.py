@@ -23,7 +23,10 @@ FACTOR = (
     "constant-factor", "missing-factor", "sign", "wrong-region", "wrong-operand",
     "evaluated-at-output", "output-cotangent", "broadcast-not-reduced", *UPSTREAM,
 )  # fmt: skip
-TERM = ("missing-term", "output-cotangent", "wrong-region", "residual-constant", *UPSTREAM)
+TERM = (
+    "missing-term", "output-cotangent", "constant-factor", "missing-factor", "wrong-region",
+    "residual-constant", *UPSTREAM,
+)  # fmt: skip
 
 
 def edits(bench: Bench, base: Tried) -> Iterator[Edit]:
