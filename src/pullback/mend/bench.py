@@ -29,7 +29,7 @@ FRAGILE = (
     "scatter", "gather", "segment", "conv", "pool", "sparse", "raw_ops", "top_k", "fft", "solve", "cholesky",
     "svd", "eig", "qr", "image", "resize", "bincount", "unique", "one_hot", "diag", "band_part", "interp",
 )  # fmt: skip
-LONGEST = 0.5  # CPU seconds that a candidate may take at one moment
+LONGEST = 1.0  # CPU seconds that a candidate may take at one moment
 
 
 @dataclass(frozen=True)
@@ -271,6 +271,7 @@ class Bench:
         # What the gradient is handed may hold more: `ctx.scale`.
         handed = [(n, self.spaces[0].get(n)) for n in self.given]
         held = [f"{n}.{a}" for n, v in handed if type(v).__name__ == "Context" for a in sorted(vars(v))]
+        held += [text for text in self._dotted() if text not in held]
         kept = [n for n in mine if n not in first.unsaved]
         for name in (*kept, *held, *(n for n in mine if n in first.unsaved)):  # what is kept comes first
             values = self.evaluated(name) if "." in name else [space.get(name) for space in self.spaces]
@@ -278,6 +279,14 @@ class Bench:
             if arrays is not None and not (name in first.unsaved and _is_among(arrays, found.values())):
                 found[name] = arrays
         return found
+
+    def _dotted(self) -> list[str]:
+        """List what the forward and the gradient read of objects in reach: `self.scale`."""
+        parts = [n for part in (self.region.outer, self.region.grad) if part for n in ast.walk(part)]
+        reads = [n for n in parts if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Load)]
+        roots = {ast.unparse(n): n.value.id for n in reads if isinstance(n.value, ast.Name)}
+        space, known = self.spaces[0], self.moments[0].names
+        return [t for t, r in roots.items() if r in known and not self.spelling.is_tensor(space.get(r))]
 
     @cached_property
     def given(self) -> list[str]:

@@ -26,19 +26,25 @@ def _size(old: ast.AST, new: ast.AST) -> int:
         return [id(part) for *_, part in children(node) if not isinstance(part, TOKENS)]
 
     signs = type(old) is type(new) and isinstance(new, (ast.BinOp, ast.Compare))
-    return 1 if signs and operands(old) == operands(new) else size(new)
+    return 1 if signs and operands(old) == operands(new) else _length(new)
+
+
+def _length(node: ast.AST) -> int:
+    """Count the nodes; a name with dots is one."""
+    return size(node) - sum(isinstance(part, ast.Attribute) for part in ast.walk(node))
 
 
 def _new(old: ast.AST, new: ast.AST) -> int:
     """Measure what was not there before."""
     kept = {id(part) for part in ast.walk(old)}
-    return max(1, _size(old, new) - sum(size(part) for part in _whole(new, kept)))
+    return max(1, _size(old, new) - sum(_length(part) for part in _whole(new, kept)))
 
 
 def _whole(node: ast.AST, kept: set[int]) -> Iterator[ast.AST]:
-    """List the largest parts of a node that were there before."""
+    """List the largest parts of a node that were there before, each once."""
     for *_, part in children(node):
         if id(part) in kept:
+            kept -= {id(inner) for inner in ast.walk(part)}
             yield part
         else:
             yield from _whole(part, kept)

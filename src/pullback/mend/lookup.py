@@ -188,7 +188,7 @@ def _scaled(node: ast.expr, factor: float, length: int, slack: float) -> Hit | N
         if abs(factor - nice) <= slack * abs(nice):
             odd = 1.5 if abs(nice) not in (1.0, 2.0, 0.5) else 0.0  # a name is better than its value
             bare = 2.0 if odd and isinstance(node, ast.Constant) else 0.0
-            return Hit(times(node, nice), length + (nice != 1.0) + odd + bare)
+            return Hit(times(node, nice), length + 1.25 * (nice != 1.0) + odd + bare)
     for value in NAMED:
         for ratio in (1.0, 0.5, 2.0, -1.0, -0.5, -2.0):
             for base in (value, 1 / value):

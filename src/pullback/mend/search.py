@@ -106,6 +106,8 @@ class Search:
             raise RefusedError("it is not a rule whose gradient can be called by itself")
         finer = given.astype("float64", False) if given.astype is not None else None
         self.subject: Subject = given if finer is None else within(replace(finer, domain=given.domain))
+        if self.subject.pushed is not None and {f.probe for f in report.failures} == {"forward_mode"}:
+            self.subject = replace(self.subject, opened=self.subject.pushed)
         unit = roundoff([x for x, d in zip(given.inputs, given.differentiable) if d])
         self.settings = Settings(seed=report.seed, xla=False, export=False, shipped=unit)
         self.other = self._other(host, function, args, kwargs)

@@ -1,8 +1,7 @@
 """Callables of a framework as subjects of the checker: what all hosts have in common.
 
-A host says how a tensor becomes an array and back, how it differentiates, batches and compiles. All that
-concerns structures, names, rules and claims is here. `run` is always a flat function: sources in, the
-floating and complex outputs out. A source is an argument or a parameter (a weight) of the callable.
+A host says how a tensor becomes an array and back, how it differentiates, batches and compiles; the rest is
+here. `run` is a flat function: sources (arguments, weights) in, floating and complex outputs out.
 """
 
 from __future__ import annotations
@@ -302,6 +301,7 @@ class Adapter(Framework):
             body_pullback=self.pullback(oracle) if oracle else None,
             direct_pullback=rules.by_hand(self),
             opened=rules.opened(self),
+            pushed=rules.pushed(self),
             remade=functools.partial(rules.remade, self),
             sharing_pullback=self.sharing(),
             second=self.second_pullback,

@@ -18,6 +18,7 @@ from pullback.hosts.base import Met
 from pullback.hosts.operation import Tensor
 from pullback.plan import Plan, plan
 from pullback.rule import EXACT, Intent, Rule, signature_of
+from pullback.tangent import settle
 from pullback.view import unasked
 from pullback.view.declared import claimed
 from pullback.view.native import ByHand, Opening
@@ -109,7 +110,20 @@ def opened(adapter: Adapter) -> Callable[[Arrays, Arrays], Opened] | None:
     """Give the way to run a rule forward, and to leave its gradient to whoever asks."""
     native = None if adapter.native is None else adapter.native.opened()
     replaced = adapter.rule is not None and adapter.rule.bare
-    run = _through(adapter) if replaced else _opening(adapter, native)
+    return _opened(adapter, _through(adapter) if replaced else _opening(adapter, native))
+
+
+def pushed(adapter: Adapter) -> Callable[[Arrays, Arrays], Opened] | None:
+    """Give the same for the pushforward of a rule: the gradient that it makes, once it is transposed."""
+    rule = adapter.rule
+    if rule is None or rule.pushforward is None or rule.bare or not _fits(rule, adapter):
+        return None
+    return None if adapter.parameters or adapter.asked.built else _opened(adapter, _transposed(adapter, rule))
+
+
+def _opened(
+    adapter: Adapter, run: Callable[[Sequence[Any], Sequence[Any]], Opening] | None
+) -> Callable[[Arrays, Arrays], Opened] | None:
     if run is None:
         return None
 
@@ -182,6 +196,42 @@ def _through(adapter: Adapter) -> Callable[[Sequence[Any], Sequence[Any]], Openi
                 return unasked.kept(adapter.flat(call(*args, **kwargs)), adapter.loose)
 
             return adapter.vjp(run, sources, cotangents)
+
+        def lay(returned: Any) -> list[Any]:
+            rest = iter(returned)
+            return [next(rest) if moves else None for moves in adapter.differentiable]
+
+        return pull, given, lay
+
+    return opening
+
+
+def _transposed(adapter: Adapter, rule: Rule) -> Callable[[Sequence[Any], Sequence[Any]], Opening]:
+    """Give the gradient that a pushforward makes; the function stands in its closure."""
+    push: Any = rule.pushforward
+
+    def opening(sources: Sequence[Any], given: Sequence[Any]) -> Opening:
+        args, kwargs = adapter.arguments.filled(sources)
+        made, tensors = plan(rule, tuple(args), kwargs)
+        application = Application(made)
+        values, _ = application.forward(tensors)  # for who listens, too
+        named = {"output": application.outputs.filled(values)} if application.pushes_output else {}
+        places = {id(x): n for n, x in enumerate(sources)}
+        like = [adapter.array(x) for x in sources]
+        some = adapter.sources(
+            tuple(np.cos(np.arange(x.size)).reshape(x.shape).astype(x.dtype) for x in like)
+        )
+
+        def linear(tangents: Sequence[Any]) -> list[Any]:
+            args, kwargs = made.arguments(tensors)
+            along = [tangents[places[id(x)]] for x in tensors]
+            moved = (slot.filled(along) for slot in made.moving)
+            returned = made.host.run(push, [*moved, *args], {**kwargs, **named}, made.where)
+            return settle(returned, application.outputs, rule, push, made.host)
+
+        def pull(*cotangents: Any) -> Sequence[Any]:
+            linear(some)  # once with numbers, for who listens
+            return adapter.vjp(linear, some, cotangents)
 
         def lay(returned: Any) -> list[Any]:
             rest = iter(returned)

@@ -75,6 +75,8 @@ class Subject:
     direct_pullback: Pullback | None = None
     # The rule run forward by hand, and its gradient left to be called.
     opened: Callable[[Arrays, Arrays], Opened] | None = None
+    # The same for a pushforward beside the gradient: what is opened is its transpose.
+    pushed: Callable[[Arrays, Arrays], Opened] | None = None
     # The callable made of other functions in the places of those that a user wrote.
     remade: Callable[[Mapping[Any, Any]], Any] = lambda parts: None
     # The pullback run on the very arrays it is given and not on copies: what it changes is seen in them.

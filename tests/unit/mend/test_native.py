@@ -66,6 +66,7 @@ CASES = {
         [torch.tensor(normal(5, 2)), torch.tensor([0, 1, 0, 2, 1])],
         ["(d / count[..., None]).index_select(0, index)"],
     ),
+    "an operator": (RULES.cubed, [torch.tensor(normal(4))], ["return d * 3 * x * x"]),
     "factor": (RULES.square, [jnp.asarray(normal(4))], ["d * 2 * x"]),
 }
 

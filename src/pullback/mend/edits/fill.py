@@ -21,9 +21,12 @@ MOST = 60  # holes
 UPSTREAM = ("upstream-ignored", "upstream-replaced", "upstream-additive", "upstream-nonlinear")
 FACTOR = (
     "constant-factor", "missing-factor", "sign", "wrong-region", "wrong-operand",
-    "evaluated-at-output", "broadcast-not-reduced", *UPSTREAM,
+    "evaluated-at-output", "output-cotangent", "broadcast-not-reduced", *UPSTREAM,
 )  # fmt: skip
-TERM = ("missing-term", "wrong-region", "residual-constant", *UPSTREAM)
+TERM = (
+    "missing-term", "output-cotangent", "constant-factor", "missing-factor", "wrong-region",
+    "residual-constant", *UPSTREAM,
+)  # fmt: skip
 
 
 def edits(bench: Bench, base: Tried) -> Iterator[Edit]:
@@ -71,6 +74,7 @@ def edits(bench: Bench, base: Tried) -> Iterator[Edit]:
         (hit.rank + (kind == "whole") * 0.5, n, hole, kind, text, hit)
         for n, ((hole, kind, text), some) in enumerate(zip(makers, bank.lookup(targets, tolerance)))
         for hit in some
+        if kind != "term" or ast.dump(hit.node) != ast.dump(hole.node)  # that is a factor of two
     ]
     for _, _, hole, kind, text, hit in sorted(hits, key=lambda h: h[:2]):
         yield _edit(bench, hole, kind, text, hit)

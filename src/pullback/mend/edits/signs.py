@@ -12,6 +12,8 @@ WORDS = "a sign, an operator or brackets"
 RANK = 0
 EXPLAINS = (
     "sign",
+    "inputs-swapped",
+    "wrong-operand",
     "constant-factor",
     "missing-factor",
     "missing-term",

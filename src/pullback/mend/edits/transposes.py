@@ -13,6 +13,7 @@ WORDS = "a transpose, or exchanged operands"
 RANK = 7
 EXPLAINS = (
     "transposed",
+    "upstream-replaced",
     "permuted",
     "inputs-swapped",
     "wrong-operand",

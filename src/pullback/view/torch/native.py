@@ -19,7 +19,7 @@ from pullback.patched import patched
 from pullback.view.definition import location_of, location_of_class
 from pullback.view.native import ByHand, Given, Listen, Listener, Native, Opening, collecting, is_bypassed
 from pullback.view.torch import pulled
-from pullback.view.torch.context import Context
+from pullback.view.torch.context import Context, function_of, has_setup, signature_of
 
 FUNCTIONS = "torch.autograd.function"
 OPERATORS = "torch._library.autograd"
@@ -69,7 +69,7 @@ class AutogradFunction(TorchRule):
     def __init__(self, function: Any) -> None:
         super().__init__(function)
         self.spelled = f"{function.__name__}.apply"
-        self.signature = _signature(function)
+        self.signature = signature_of(function)
         self.backward = function.backward
 
     @functools.cached_property
@@ -99,7 +99,7 @@ class AutogradFunction(TorchRule):
         return made.apply if held else None
 
     def forward(self, context: Context, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-        if not _has_setup(self.user):
+        if not has_setup(self.user):
             return self.user.forward(context, *args, **kwargs)
         outputs = self.user.forward(*args, **kwargs)
         self.user.setup_context(context, tuple(args), outputs)
@@ -132,6 +132,10 @@ class Operator(TorchRule):
     def kept(self) -> tuple[Any, Any]:
         return self.operator, self.user
 
+    def remade(self, parts: Mapping[Any, Any]) -> Any:
+        held = (self.user, self.info._setup_context_fn, self.backward)
+        return function_of(*(parts.get(part, part) for part in held))
+
     def forward(self, context: Context, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         outputs = self.info._init_fn(*args, **kwargs)
         if self.info._setup_context_fn is not None:
@@ -147,21 +151,6 @@ class KerasRule(Native):
 
     def kept(self) -> tuple[Any, Any]:
         return sys.modules[KERAS].custom_gradient(self.user), self.user
-
-
-def _has_setup(function: Any) -> bool:
-    """Tell whether a Function has its own `setup_context`, and a `forward` without `ctx`."""
-    return function.setup_context is not sys.modules["torch"].autograd.Function.setup_context
-
-
-@functools.lru_cache(maxsize=1024)
-def _signature(function: Any) -> inspect.Signature | None:
-    """Give the arguments of the `apply` of a Function."""
-    try:
-        whole = inspect.signature(function.forward)
-    except (TypeError, ValueError):
-        return None
-    return whole.replace(parameters=list(whole.parameters.values())[0 if _has_setup(function) else 1 :])
 
 
 # ── recognising ──────────────────────────────────────────────────────────────────────────────────────────
