@@ -140,7 +140,8 @@ def _traced(plan: Plan, tensors: list[Tensor]) -> _First:
     with graph.variables_read() as variables, captures.listening(ear), replay.running(run):
         returned = plan.host.run(plan.rule.body, args, kwargs, plan.where)
     replay.require_seen(run, here.get_operations()[before:])
-    captured = {id(tensor): tensor for tensor in map(captures.original, ear.outside(here))}
+    outputs = [leaf for leaf in tf.nest.flatten(returned) if isinstance(leaf, tf.Tensor)]
+    captured = {id(tensor): tensor for tensor in map(captures.original, ear.outside(here, outputs))}
     return _First(returned, run, list(captured.values()), variables)
 
 

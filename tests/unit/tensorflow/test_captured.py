@@ -351,3 +351,53 @@ def test_a_variable_that_is_not_trained_may_be_captured(wrap):
         tape.watch(X)
         y = run(X)
     assert tape.gradient(y, X).numpy().tolist() == [3.0, 3.0]
+
+
+# ── calls of functions, of which a graph does not tell ───────────────────────────────────────────────────
+
+
+@tf.function
+def squared(x):
+    return x * x
+
+
+def looped(x):
+    return tf.while_loop(lambda i, y: i < 2, lambda i, y: (i + 1, y * squared(x)), (0, tf.ones_like(x)))[1]
+
+
+PARTS = {
+    "returned": squared,
+    "used": lambda x: 1.0 * squared(x),
+    "in a loop": lambda x: looped(x) / squared(x),
+}
+
+
+@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize("order", [1, 2])
+def test_a_body_may_call_a_function_of_its_arguments(part, order):
+    @pb.custom_gradient
+    def f(x):
+        return PARTS[part](x), lambda dy: 2 * dy * x
+
+    def differentiated(f, order):
+        if not order:
+            return f(X)
+        with tf.GradientTape() as tape:
+            tape.watch(X)
+            y = differentiated(f, order - 1)
+        return tape.gradient(y, X)
+
+    expected = (2 * X, 2 * tf.ones_like(X))[order - 1]
+    assert tf.function(lambda: differentiated(f, order))().numpy().tolist() == expected.numpy().tolist()
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_a_tensor_that_reaches_the_body_through_a_function_is_refused(part):
+    holder = Holder()
+
+    @pb.custom_gradient
+    def f(x):
+        return PARTS[part](holder.factor), lambda dy: dy
+
+    with pytest.raises(pb.errors.CapturedTensorError, match="the body uses"):
+        tf.function(lambda: differentiate(f, holder.factor))()

@@ -26,6 +26,7 @@ class Ear:
         self.inside = {id(tensor) for tensor in given}
         self.keep: list[Any] = list(given)  # ids are those of living tensors only
         self._met: list[Any] = []
+        self.begun = tf.compat.v1.get_default_graph().version  # the number of operations there are
 
     def __call__(
         self, op_type: str | bytes, inputs: Any, attrs: Any, outputs: Any, *_: Any, **__: Any
@@ -47,21 +48,38 @@ class Ear:
         if tensor.dtype.is_floating or tensor.dtype.is_complex:
             self._met.append(tensor)
 
-    def outside(self, graph: Any) -> list[Any]:
-        """List the tensors that came from outside, seen from the graph of the call.
+    def outside(self, graph: Any, outputs: Sequence[Any]) -> list[Any]:
+        """List the tensors that came from outside, seen from the graph of the call that gave the outputs.
 
         A branch or a loop inside the body has a graph of its own, with a placeholder for what it takes from
-        around it: that is followed outwards. A placeholder that stands for nothing is a loop's own variable.
+        around it: that is followed outwards, through one graph after the other. A placeholder that stands for
+        nothing is a loop's own variable. Nobody tells of the call of a function: it is known by its number.
         """
-        found = []
-        for tensor in self._met:
-            while tensor is not None and tensor.graph is not graph:
-                tensor = _external(tensor)
-                if tensor is None or id(tensor) in self.inside or hasattr(tensor, "numpy"):
-                    break
-            if tensor is not None and (id(tensor) not in self.inside or any(tensor is m for m in self._met)):
+        computed = self.inside - {id(tensor) for tensor in self._met}
+        waiting, seen, found = [*self._met, *outputs], set(computed), []
+        for tensor in waiting:  # it grows
+            if id(tensor) in seen:
+                continue
+            seen.add(id(tensor))
+            if hasattr(tensor, "numpy"):
+                found.append(tensor)
+            elif tensor.graph is not graph:
+                outer = _external(tensor)
+                waiting += tensor.op.inputs if outer is None else [outer]
+            elif _told_by_inputs(tensor) and recording.made_since(tensor.op, self.begun):
+                waiting += tensor.op.inputs
+            else:
                 found.append(tensor)
         return found
+
+
+def _told_by_inputs(tensor: Any) -> bool:
+    """Tell whether the inputs of an operation say who follows what comes of it.
+
+    They do not where a function was handed a small tensor from outside: a constant stands in its place.
+    """
+    inputs = list(tensor.op.inputs)
+    return bool(inputs) and bool(recording.is_followed(inputs) or not recording.is_followed([tensor]))
 
 
 EarT = TypeVar("EarT", bound=Ear)

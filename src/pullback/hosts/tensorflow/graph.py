@@ -38,7 +38,7 @@ def apply(operation: Operation, tensors: list[Any]) -> list[Any]:
     with variables_read() as variables, captures.listening(captures.Ear(tensors)) as ear:
         outputs, pull = operation.forward(tensors)
     # A part of another operation uses what that one was given, and was looked at with it.
-    outside = [] if isinstance(operation, Derived) else ear.outside(graph)
+    outside = [] if isinstance(operation, Derived) else ear.outside(graph, outputs)
     captures.refuse_named(operation, tensors)
     captures.refuse_watched(operation, outside)
     if variables:

@@ -72,6 +72,11 @@ def gradients_recorded_by(record: Callable[..., bool]) -> Iterator[None]:
         yield
 
 
+def made_since(op: Any, version: int) -> bool:
+    """Tell whether an operation was added to its graph since that had a version; False if nobody knows."""
+    return bool(getattr(op, "_id", 0) > version + 1)  # the first two numbers are those of its ends
+
+
 class Unrecorded(threading.local):
     """The tapes and accumulators that a body opens while nothing else records, on each thread."""
 
