@@ -108,12 +108,14 @@ def test_a_graph_need_not_know_its_lengths():
 # ── which algorithm ──────────────────────────────────────────────────────────────────────────────────────
 
 
-def both_ways(x, w, labels, coefficients):
+def both_ways(x, w, labels, coefficients, cap=2.0, smoothing=0.1, z_loss=0.01):
     """Give Σ cᵢ·lossᵢ by either rule, on any host."""
-    options = {"cap": 2.0, "chunk": 4}
-    whole = accumulated.weighted_sum(x, w, None, labels, coefficients, smoothing=0.1, z_loss=0.01, **options)
+    options = {"cap": cap, "chunk": 4}
+    terms = {"smoothing": smoothing, "z_loss": z_loss}
+    whole = accumulated.weighted_sum(x, w, None, labels, coefficients, **terms, **options)
     lse, surprise, spread = streamed.row_sums(x, w, None, labels, spread=True, **options)
-    return whole, (coefficients * (0.9 * surprise + 0.1 * spread + 0.01 * lse * lse)).sum()
+    losses = (1 - smoothing) * surprise + smoothing * spread + z_loss * lse * lse
+    return whole, pb.namespace(losses).sum(coefficients * losses)
 
 
 def test_both_algorithms_are_the_same_to_second_order_in_torch():
@@ -140,6 +142,28 @@ def test_both_algorithms_are_the_same_to_second_order_in_jax():
 
         (a, b), (c, d) = second(0), second(1)
         close([*a, *b], [*c, *d], rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("options", [(), (None, 0.0, 0.0)], ids=["all options", "by its own operation"])
+def test_both_algorithms_are_the_same_to_second_order_in_xla(options):
+    # what is made of a token that does not count is multiplied by 0
+    tensors, labels = [tf.constant(a) for a in (X, W, WEIGHTS)], tf.constant(np.maximum(LABELS, 0))
+
+    @tf.function(jit_compile=True)
+    def gradients(x, w, c):
+        found = []
+        for way in (0, 1):
+            with tf.GradientTape() as outer:
+                outer.watch([x, w, c])
+                with tf.GradientTape() as tape:
+                    tape.watch([x, w, c])
+                    loss = both_ways(x, w, labels, c, *options)[way]
+                first = tape.gradient(loss, [x, w, c])
+                size = sum(tf.reduce_sum(g * g) for g in first)
+            found.append([*first, *outer.gradient(size, [x, w, c])])
+        return found
+
+    close(*gradients(*tensors), rtol=1e-9, atol=1e-12)
 
 
 def test_the_gradient_is_made_at_once_only_where_somebody_records(monkeypatch):
@@ -219,7 +243,7 @@ def test_logits_beyond_float16_have_a_loss():
 # ── edges ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize("mode", EAGER)
+@pytest.mark.parametrize("mode", [*EAGER, "tensorflow xla"])
 @pytest.mark.parametrize(
     ("x", "w", "labels"),
     [(X[:0], W, LABELS[:0]), (X, W, np.full(N, -100)), (X, W[:1], np.zeros(N, int))],
@@ -234,7 +258,7 @@ def test_nothing_to_learn_is_zero(mode, x, w, labels):
     close(gradients, [np.zeros_like(x), np.zeros_like(w)], atol=1e-12)
 
 
-@pytest.mark.parametrize("mode", EAGER)
+@pytest.mark.parametrize("mode", [*EAGER, "tensorflow xla"])
 def test_a_class_is_taken_out_by_its_bias(mode):
     bias = np.where(np.arange(V) < 9, -np.inf, 0.0)
     labels = np.where(LABELS < 9, 9, LABELS)
