@@ -13,7 +13,8 @@ SOURCE = Path(pullback.__file__).parent
 FILES = sorted(SOURCE.rglob("*.py"))
 FRAMEWORKS = {"tensorflow", "jax", "torch", "keras", "flax"}
 NICKNAMES = FRAMEWORKS | {"tf", "jnp", "K"}
-ROOMS = ("hosts", "view", "record", "graphs", "watching", "recompute")  # in each, a part for every framework
+# in each, a part for every framework
+ROOMS = ("hosts", "view", "record", "graphs", "watching", "recompute", "ops/linear")
 KERNELS = {f"{name}.py" for name in ("tensorflow", "jax", "torch", "triton", "pallas")}
 LIMIT = 350  # lines; about 120 is what a file should have
 
