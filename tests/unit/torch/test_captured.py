@@ -472,3 +472,75 @@ def test_a_tensor_that_only_the_pullback_names_is_refused_too():
     for _ in range(2):
         with pytest.raises(pb.errors.CapturedTensorError, match="`FACTOR`"):
             f(X)
+
+
+# ── transforms that the body itself opens ────────────────────────────────────────────────────────────────
+
+OPENED = {
+    "grad": lambda x: x * torch.func.grad(lambda z: (z * z).sum() / 2)(x),
+    "vjp": lambda x: torch.func.vjp(lambda z: z * z / 2, x)[1](x)[0],
+    "jvp": lambda x: torch.func.jvp(lambda z: z * z / 2, (x,), (x,))[1],
+    "vmap": torch.vmap(lambda z: z * z),
+    "jacrev": lambda x: torch.func.jacrev(lambda z: z * z / 2)(x) @ x,
+    "jacfwd": lambda x: torch.func.jacfwd(lambda z: z * z / 2)(x) @ x,
+    "hessian": lambda x: torch.func.hessian(lambda z: (z**3).sum() / 6)(x) @ x,
+    "vmap of grad": lambda x: x * torch.vmap(torch.func.grad(lambda z: z * z / 2))(x),
+    "functionalize": torch.func.functionalize(lambda z: z * z),
+}
+
+
+def twice(f):
+    (g,) = torch.autograd.grad(f(y := X.clone().requires_grad_()).sum(), y, create_graph=True)
+    return g, torch.autograd.grad(g.sum(), y)[0]
+
+
+ASKED = {
+    "autograd": twice,
+    "func": lambda f: (
+        torch.func.grad(lambda x: f(x).sum())(X),
+        torch.func.grad(lambda x: torch.func.grad(lambda z: f(z).sum())(x).sum())(X),
+    ),
+    "vmap": lambda f: (torch.vmap(torch.func.grad(lambda x: f(x).sum()))(X[None])[0], torch.tensor(2.0)),
+    "hessian": lambda f: (2 * X, torch.func.hessian(lambda x: f(x).sum())(X).diagonal()),
+}
+
+
+@pytest.mark.parametrize("asked", ASKED)
+@pytest.mark.parametrize("opened", OPENED)
+def test_a_body_may_transform_what_it_is_given(opened, asked):
+    @pb.custom_gradient
+    def f(x):
+        return OPENED[opened](x), lambda dy: 2 * dy * x
+
+    first, second = ASKED[asked](f)
+    torch.testing.assert_close(first, 2 * X)
+    torch.testing.assert_close(second.expand(2), torch.full((2,), 2.0))
+
+
+@pytest.mark.parametrize(
+    "through",
+    [
+        lambda x, c: x * torch.func.grad(lambda z: (z * z * c).sum())(x),
+        lambda x, c: x * torch.func.grad(lambda z: (z * z).sum())(c),
+        lambda x, c: torch.vmap(lambda a, b: a * b)(x, c),
+        lambda x, c: torch.func.jvp(lambda z: z * c, (x,), (x,))[1],
+    ],
+    ids=["inside grad", "of grad", "vmap", "jvp"],
+)
+def test_what_reaches_a_transform_of_the_body_is_refused(through):
+    holder = Holder()
+
+    @pb.custom_gradient
+    def f(x):
+        return through(x, holder.factor), lambda dy: dy
+
+    for _ in range(2):
+        with pytest.raises(pb.errors.CapturedTensorError):
+            f(X.clone().requires_grad_())
+
+    def of_factor(factor):
+        holder.factor = factor
+        return f(X).sum()
+
+    with pytest.raises(pb.errors.CapturedTensorError):
+        torch.func.grad(of_factor)(X)

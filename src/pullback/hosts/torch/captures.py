@@ -197,11 +197,14 @@ class Ear(TorchFunctionMode):
 
     def __enter__(self) -> Ear:
         self._recording = torch.is_grad_enabled()
+        self._wrapping = private.wrapping(self._wrapped)
+        self._wrapping.__enter__()
         super().__enter__()
         return self
 
     def __exit__(self, *error: Any) -> None:
         super().__exit__(*error)
+        self._wrapping.__exit__(None, None, None)
         _set_grad_enabled(self._recording)
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -218,6 +221,12 @@ class Ear(TorchFunctionMode):
         for tensor in made:
             self._know(tensor)
         return result
+
+    def _wrapped(self, tensor: Any, made: Any) -> None:
+        """Hear that a transform of the body's own wraps a tensor, or takes its wrapping off."""
+        if isinstance(tensor, _TENSOR):
+            self.meet([tensor])
+            self._know(made)
 
     def trace(self, tensors: Sequence[Any]) -> None:
         """Find what tensors were computed from in operations that nobody hears, as compiled ones."""

@@ -16,6 +16,7 @@ from typing import Any
 import torch
 from torch._C import _functorch
 from torch._C._functorch import TransformType
+from torch._functorch import eager_transforms, vmap
 from torch._functorch.pyfunctorch import (
     retrieve_current_functorch_interpreter,
     temporarily_clear_interpreter_stack,
@@ -26,6 +27,8 @@ from torch.autograd import forward_ad
 from torch.autograd.function import _SingleLevelFunction
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import SUPPORTED_NODES, register_pytree_node, tree_leaves
+
+from pullback.patched import Shared
 
 __all__ = ["SUPPORTED_NODES", "CustomOpDef", "TorchDispatchMode", "register_pytree_node", "tree_leaves"]
 
@@ -49,6 +52,50 @@ unbatched = _functorch._unwrap_batched
 SingleLevelFunction = _SingleLevelFunction
 below_autograd, AFTER_AUTOGRAD = torch._C._AutoDispatchBelowAutograd, torch._C._after_autograd_keyset
 
+
+# ── what a transform wraps, and takes the wrapping off ───────────────────────────────────────────────────
+
+
+class _Wrapping(threading.local):
+    def __init__(self) -> None:
+        self.told: list[Callable[[Any, Any], None]] = []
+
+
+_wrapping = _Wrapping()
+
+
+def _telling(native: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(native)
+    def wrap(tensor: Any, *rest: Any) -> Any:
+        made = native(tensor, *rest)
+        for tell in _wrapping.told:
+            tell(tensor, made)
+        return made
+
+    return wrap
+
+
+def _shared(module: Any, *names: str) -> Shared:
+    found = {name: getattr(module, name) for name in names if hasattr(module, name)}
+    return Shared(module, **{name: _telling(native) for name, native in found.items()})
+
+
+_GRADS = ("_wrap_for_grad", "_unwrap_for_grad", "_wrap_functional_tensor", "_unwrap_functional_tensor")
+_WRAPPERS = (_shared(eager_transforms, *_GRADS), _shared(vmap, "_add_batch_dim", "_remove_batch_dim"))
+
+
+@contextlib.contextmanager
+def wrapping(tell: Callable[[Any, Any], None]) -> Iterator[None]:
+    """Tell what a transform that is opened here wraps, and what it makes of it; no mode hears of that."""
+    with _WRAPPERS[0], _WRAPPERS[1]:
+        _wrapping.told.append(tell)
+        try:
+            yield
+        finally:
+            _wrapping.told.remove(tell)
+
+
+# ── modes and levels ─────────────────────────────────────────────────────────────────────────────────────
 
 _PLAIN = (torch.Tensor, torch.nn.Parameter)
 
