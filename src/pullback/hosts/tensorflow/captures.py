@@ -58,7 +58,7 @@ class Ear:
         computed = self.inside - {id(tensor) for tensor in self._met}
         waiting, seen, found = [*self._met, *outputs], set(computed), []
         for tensor in waiting:  # it grows
-            if id(tensor) in seen:
+            if id(tensor) in seen or not (tensor.dtype.is_floating or tensor.dtype.is_complex):
                 continue
             seen.add(id(tensor))
             if hasattr(tensor, "numpy"):
@@ -160,7 +160,9 @@ def _is_trainable(handle: Any, graph: Any) -> bool:
 
 def original(tensor: Any) -> Any:
     """Give what the code of a function names, where a tensor of its graph stands for that."""
-    outer = _external(tensor) if tensor.op.type == "Placeholder" else None
+    if hasattr(tensor, "numpy") or tensor.op.type != "Placeholder":
+        return tensor
+    outer = _external(tensor)
     return tensor if outer is None else outer
 
 
