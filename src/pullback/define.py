@@ -21,6 +21,7 @@ from pullback.outputs import LONE
 from pullback.plan import Plan, plan
 from pullback.rule import EXACT, Intent, Rule, at, source_of
 from pullback.typed import DefinedFunction, Definition, F, P, Y, defined
+from pullback.unconverted import unconverted
 
 if TYPE_CHECKING:
     from pullback.typed import Longer
@@ -44,6 +45,7 @@ def custom_gradient(
     differs: str | None = None,
     chosen: Function | None = None,
 ) -> Definition: ...
+@unconverted
 def custom_gradient(
     body: Function | None = None,
     /,
@@ -199,7 +201,7 @@ def function_of(
     function.rule = rule
     function.pushforward = pushforward
     # AutoGraph must not convert this wrapper: the host converts the body itself, when a graph is built.
-    vars(function)["autograph_info__"] = {}
+    unconverted(function)
     opaque.function = function
     for made in makers:
         made(function)
@@ -211,7 +213,3 @@ def applied(made: Plan, tensors: list[Tensor]) -> Any:
     application = Application(made)
     values = made.host.apply(application, tensors)
     return values[0] if application.outputs is LONE else application.outputs.filled(values)
-
-
-# A rule that is made while a graph is built: AutoGraph is spared the source of the library.
-vars(custom_gradient)["autograph_info__"] = {}

@@ -31,6 +31,7 @@ from pullback.hosts.base import Host
 from pullback.hosts.specs import broadcast_axes, show_shape
 from pullback.rule import Rule, at, name_of, signature_of, source_of
 from pullback.typed import DefinedFunction, P, T, Y
+from pullback.unconverted import unconverted
 
 Function = Callable[..., Any]
 
@@ -55,6 +56,7 @@ def elementwise(
     differs: str | None = None,
     chosen: Function | None = None,
 ) -> Callable[[Callable[P, Y]], DefinedFunction[P, Y]]: ...
+@unconverted
 def elementwise(
     function: Function | None = None,
     partials: Function | Sequence[Function] | None = None,
@@ -290,7 +292,3 @@ def _read(partial: Function, count: int, names: tuple[str, ...]) -> tuple[bool, 
     except TypeError:
         return False, named
     return True, named
-
-
-# A rule that is made while a graph is built: AutoGraph is spared the source of the library.
-vars(elementwise)["autograph_info__"] = {}

@@ -25,6 +25,7 @@ from pullback.outputs import Outputs
 from pullback.plan import Plan
 from pullback.plan import plan as plan_of
 from pullback.rule import Rule, name_of, signature_of, source_of, where_of
+from pullback.unconverted import unconverted
 
 Call = tuple[list[Any], dict[str, Any]]
 _NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
@@ -129,7 +130,7 @@ def guarded(function: Function, run: Function) -> Function:
         return run(*args), grad
 
     # AutoGraph converts the user's function, where `run` calls it, and not what is around it.
-    vars(body)["autograph_info__"] = {}
+    unconverted(body)
     signature = inspect.Signature([inspect.Parameter("args", inspect.Parameter.VAR_POSITIONAL)])
     rule = Rule(body, name_of(function), signature, source=source_of(function))
     return lambda *args: applied(*plan_of(rule, args, {}))

@@ -11,6 +11,7 @@ from typing import Any, cast
 from pullback.hosts import dynamo
 from pullback.hosts.dynamo import Opaque, called_whole, is_tracing
 from pullback.typed import F
+from pullback.unconverted import unconverted
 
 
 def whole(function: F) -> F:
@@ -24,5 +25,4 @@ def whole(function: F) -> F:
         return function(*args, **kwargs)
 
     opaque.function = run
-    vars(run)["autograph_info__"] = {}
-    return cast(F, run)
+    return cast(F, unconverted(run))

@@ -17,8 +17,10 @@ from pullback.recompute import framework
 from pullback.replace.graft import made_of, without_pushforward
 from pullback.rule import EXACT, rule_of
 from pullback.typed import P, RuleFunction, Y
+from pullback.unconverted import unconverted
 
 
+@unconverted
 def checkpoint(f: Callable[P, Y]) -> RuleFunction[P, Y]:
     """Run a function again for its gradient, instead of keeping what it computes on the way.
 
@@ -43,7 +45,3 @@ def checkpoint(f: Callable[P, Y]) -> RuleFunction[P, Y]:
         return framework.of(plan.host).checkpoint(plan, tensors)
 
     return without_pushforward(made_of(function_of(rule_of(f, EXACT), apply), f))
-
-
-# AutoGraph must not convert this file: the host converts `f` itself, when a graph is built.
-vars(checkpoint)["autograph_info__"] = {}

@@ -19,11 +19,13 @@ from pullback.recompute.chain import Chain
 from pullback.replace.graft import made_of, without_pushforward
 from pullback.rule import EXACT, rule_of
 from pullback.typed import RuleFunction
+from pullback.unconverted import unconverted
 
 Half = Callable[[Any], Any]
 _FIX = "pb.reversible([(f, g), (h, k)])"
 
 
+@unconverted
 def reversible(
     blocks: Iterable[tuple[Half, Half]], *, drift: float | None = 1e-3
 ) -> RuleFunction[[Any, Any], tuple[Any, Any]]:
@@ -53,6 +55,7 @@ def reversible(
     require_number("reversible", "drift", drift, least=0, fix="drift=1e-3", above=True)
     chain = Chain([rule_of(half, EXACT) for half in halves], drift)
 
+    @unconverted  # the host converts each function itself, when a graph is built
     def reversible(x1: Any, x2: Any) -> tuple[Any, Any]:
         y1, y2 = chain.run(x1, x2)
         return y1, y2
@@ -67,8 +70,6 @@ def reversible(
             )
         return tuple(framework.of(plan.host).reversible(plan, chain, tensors))
 
-    # AutoGraph must not convert this: the host converts each function itself, when a graph is built.
-    vars(reversible)["autograph_info__"] = {}
     function = made_of(function_of(rule_of(reversible, EXACT), apply), reversible)
     vars(function).update(parts=halves, handed=lambda k, state: state[1 - k % 2])  # for the layers among them
     return without_pushforward(function)
@@ -90,6 +91,3 @@ def _described(slot: Any) -> str:
     if slot.tree is not None:
         return "a structure"
     return "a tensor" if slot.has_tensor else f"{slot.leaves[0]!r}"[:40]
-
-
-vars(reversible)["autograph_info__"] = {}

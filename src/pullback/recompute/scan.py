@@ -22,11 +22,13 @@ from pullback.plan import plan
 from pullback.recompute import framework, schedule
 from pullback.recompute.framework import Tensors
 from pullback.rule import EXACT, rule_of, where_of
+from pullback.unconverted import unconverted
 
 Function = Callable[..., Any]
 F = TypeVar("F", bound=Function)
 
 
+@unconverted
 def checkpoint_scan(
     step: Callable[[Any, Any], tuple[Any, Any]],
     carry: Any,
@@ -66,10 +68,6 @@ def checkpoint_scan(
         return carry, flat.nothing()
     last, ys = _by_sides(flat) if slots is None else _by_cuts(flat, schedule.cut(flat.length, slots))
     return tree.unflatten(flat.carry_tree, last), flat.outputs(ys)
-
-
-# AutoGraph must not convert this file: the host converts `step` itself, when a graph is built.
-vars(checkpoint_scan)["autograph_info__"] = {}
 
 
 class _Flat(NamedTuple):
@@ -166,12 +164,7 @@ def _run(flat: _Flat, carry: Tensors, xs: Tensors, length: int) -> tuple[Tensors
     def kept(carry: Tensors, row: Tensors) -> Any:
         return _again(flat.one, carry, row, looped=True)
 
-    return framework.of(flat.host).scan(_unconverted(kept), carry, xs, length)
-
-
-def _unconverted(body: F) -> F:
-    vars(body)["autograph_info__"] = {}
-    return body
+    return framework.of(flat.host).scan(unconverted(kept), carry, xs, length)
 
 
 def _by_sides(flat: _Flat) -> tuple[Tensors, Tensors]:
@@ -185,14 +178,14 @@ def _by_sides(flat: _Flat) -> tuple[Tensors, Tensors]:
         return _run(flat, carry, xs, size)
 
     def kept(carry: Tensors, xs: Tensors) -> Any:
-        return _again(_unconverted(segment), carry, xs, looped=True)
+        return _again(unconverted(segment), carry, xs, looped=True)
 
     parts = [speaking.split(x, [count * side, rest]) if rest else [x] for x in flat.xs]
     squares = [xp.reshape(part[0], (count, side, *part[0].shape[1:])) for part in parts]
-    carry, ys = speaking.scan(_unconverted(kept), flat.carry, squares, count)
+    carry, ys = speaking.scan(unconverted(kept), flat.carry, squares, count)
     ys = [xp.reshape(y, (count * side, *y.shape[2:])) for y in ys]
     if rest:
-        carry, more = _again(_unconverted(segment), carry, [p[1] for p in parts], rest, looped=False)
+        carry, more = _again(unconverted(segment), carry, [p[1] for p in parts], rest, looped=False)
         ys = [xp.concat([a, b], axis=0) for a, b in zip(ys, more)]
     return carry, ys
 
@@ -208,7 +201,7 @@ def _by_cuts(flat: _Flat, cut: schedule.Cut) -> tuple[Tensors, Tensors]:
             carry, ys = _run(flat, carry, pieces[0], cut)
             return carry, [ys]
         count = len(schedule.sizes(cut[0]))
-        carry, ys = _again(_unconverted(through), carry, pieces[:count], cut[0], looped=False)
+        carry, ys = _again(unconverted(through), carry, pieces[:count], cut[0], looped=False)
         carry, more = through(carry, pieces[count:], cut[1])
         return carry, [*ys, *more]
 

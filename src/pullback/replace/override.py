@@ -27,6 +27,7 @@ from pullback.replace.stand_in import gradient_of, is_rule, not_standing
 from pullback.replace.with_gradient import pulled, with_gradient
 from pullback.rule import Intent, Rule, name_of, source_of
 from pullback.typed import M, OverriddenFunction, Overriding, P, Y
+from pullback.unconverted import unconverted
 
 
 @overload
@@ -35,6 +36,7 @@ def override(target: Mapping[Any, Function], /) -> Overriding: ...
 def override(target: M, gradients: Mapping[Any, Function]) -> M: ...
 @overload
 def override(target: Callable[P, Y], gradients: Mapping[Any, Function]) -> OverriddenFunction[P, Y]: ...
+@unconverted
 def override(target: Any, gradients: Mapping[Any, Function] | None = None) -> Any:
     """Replace the gradient of every operation or layer of a kind, wherever it occurs in a function or model.
 
@@ -234,7 +236,3 @@ def require_places(replaced: Mapping[str, int], seen: Sequence[str], where: str)
                 why="an override that matches nothing would silently change nothing",
                 fix="name one of these, or leave the kind out",
             )
-
-
-# A rule that is made while a graph is built: AutoGraph is spared the source of the library.
-vars(override)["autograph_info__"] = {}

@@ -14,6 +14,7 @@ from pullback.replace.graft import Graft, made_of, values_of, without_pushforwar
 from pullback.replace.surrogate import pass_on, require_same
 from pullback.rule import Intent, rule_of
 from pullback.typed import P, RuleFunction, Y
+from pullback.unconverted import unconverted
 
 
 def first_argument(x: Any, *rest: Any, **options: Any) -> Any:
@@ -21,6 +22,7 @@ def first_argument(x: Any, *rest: Any, **options: Any) -> Any:
     return x
 
 
+@unconverted
 def straight_through(f: Callable[P, Y]) -> RuleFunction[P, Y]:
     """Let cotangents pass a function as if it were the identity of its first argument.
 
@@ -54,7 +56,3 @@ def straight_through(f: Callable[P, Y]) -> RuleFunction[P, Y]:
 
     function = function_of(rule_of(f, Intent("like", function=first_argument)), apply)
     return without_pushforward(made_of(function, f))
-
-
-# A rule that is made while a graph is built: AutoGraph is spared the source of the library.
-vars(straight_through)["autograph_info__"] = {}

@@ -16,8 +16,10 @@ from pullback.plan import Plan
 from pullback.replace.graft import Graft, made_of, values_of, without_pushforward
 from pullback.rule import Intent, name_of, rule_of
 from pullback.typed import P, RuleFunction, Y
+from pullback.unconverted import unconverted
 
 
+@unconverted
 def surrogate(f: Callable[P, Y], like: Function) -> RuleFunction[P, Y]:
     """Give a function the gradient of another one.
 
@@ -116,7 +118,3 @@ def pass_on(graft: Graft, tensors: Sequence[Tensor], cotangents: Sequence[Tensor
     host, sources = graft.host, tensors[graft.count :]
     handed = [c if host.fit([c], [x]) else host.conform(c, x) for c, x in zip(cotangents, sources)]
     return [None] * graft.count + handed
-
-
-# A rule that is made while a graph is built: AutoGraph is spared the source of the library.
-vars(surrogate)["autograph_info__"] = {}

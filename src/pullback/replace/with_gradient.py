@@ -19,8 +19,10 @@ from pullback.plan import Plan, plan
 from pullback.replace.graft import Graft, made_of, values_of
 from pullback.rule import Rule, name_of, rule_of, where_of
 from pullback.typed import DefinedFunction, P, Y
+from pullback.unconverted import unconverted
 
 
+@unconverted
 def with_gradient(
     f: Callable[P, Y], grad: Function, *, like: Function | None = None, differs: str | None = None
 ) -> DefinedFunction[P, Y]:
@@ -202,7 +204,3 @@ def _parameters(grad: Function) -> list[inspect.Parameter]:
         return list(takes.signature(grad).parameters.values())
     except (TypeError, ValueError):  # a builtin: let it take what it can
         return list(inspect.signature(lambda *everything: None).parameters.values())
-
-
-# A rule that is made while a graph is built: AutoGraph is spared the source of the library.
-vars(with_gradient)["autograph_info__"] = {}

@@ -14,6 +14,7 @@ from pullback.options import require_number, require_word
 from pullback.plan import plan
 from pullback.rule import Rule, at, name_of, signature_of, source_of
 from pullback.typed import Decorator, ExternalFunction, F, P, Y
+from pullback.unconverted import unconverted
 from pullback.wrapping import buffers
 from pullback.wrapping.differences import SCHEMES, Scheme
 from pullback.wrapping.function import External, Options
@@ -56,6 +57,7 @@ def external(
 def external(
     **options: Unpack[Given],
 ) -> Callable[[Callable[P, Y]], ExternalFunction[P, Y]]: ...
+@unconverted
 def external(
     function: Function | None = None,
     /,
@@ -282,7 +284,3 @@ def _check(
             expected='gradient="central", "forward" or "complex-step" beside it',
             fix='gradient="central"',
         )
-
-
-# A rule that is made while a graph is built: AutoGraph is spared the source of the library.
-vars(external)["autograph_info__"] = {}

@@ -12,10 +12,12 @@ from pullback.namespace import namespace
 from pullback.ops.attention.chunked import chunked
 from pullback.ops.linear import chunks
 from pullback.ops.linear.kernels import kernels_of
+from pullback.unconverted import unconverted
 
 _FUSED = ("torch",)  # the frameworks with a kernel that holds no scores
 
 
+@unconverted
 def attention(
     q: Any,
     k: Any,
@@ -88,10 +90,6 @@ def attention(
     )
     shape = (*(-1 if n is None else n for n in lead), heads, s, int(v.shape[-1]))
     return xp.reshape(xp.permute_dims(out, (1, 2, 0, 3)), shape)
-
-
-# AutoGraph must not convert this file: nothing in it depends on values.
-vars(attention)["autograph_info__"] = {}
 
 
 def _read(q: Any, k: Any, v: Any) -> tuple[tuple[Any, ...], int, int, int, int]:
