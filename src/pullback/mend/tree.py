@@ -151,6 +151,11 @@ def exchanged(node: Any, new: Mapping[int, ast.AST]) -> Any:
                 changed[name] = parts
     if not changed:
         return node
+    return _with(node, changed)
+
+
+def _with(node: Any, changed: Mapping[str, Any]) -> Any:
+    """Give a node with other fields."""
     fields = {name: getattr(node, name, None) for name in node._fields}
     made = ast.copy_location(type(node)(**{**fields, **changed}), node)
     if hasattr(node, "inserted"):
@@ -161,13 +166,8 @@ def exchanged(node: Any, new: Mapping[int, ast.AST]) -> Any:
 def inserted(node: ast.FunctionDef, at: int, statement: ast.stmt) -> ast.FunctionDef:
     """Give a function with one more statement, before that of a number."""
     statement.inserted = True  # type: ignore[attr-defined]  # what tells it from one that was changed
-    return exchanged_body(node, [*node.body[:at], statement, *node.body[at:]])
-
-
-def exchanged_body(node: ast.FunctionDef, body: list[ast.stmt]) -> ast.FunctionDef:
-    """Give a function with other statements."""
-    fields: dict[str, Any] = {name: getattr(node, name, None) for name in node._fields}
-    return ast.copy_location(ast.FunctionDef(**{**fields, "body": body}), node)
+    made: ast.FunctionDef = _with(node, {"body": [*node.body[:at], statement, *node.body[at:]]})
+    return made
 
 
 def differences(
@@ -180,7 +180,7 @@ def differences(
         before = [(i, part) for i, part in enumerate(new.body) if hasattr(part, "inserted")]
         for n, (i, part) in enumerate(before):
             yield old.body[i - n], part, new, ("body", -1)
-        new = exchanged_body(new, [part for part in new.body if not hasattr(part, "inserted")])
+        new = _with(new, {"body": [part for part in new.body if not hasattr(part, "inserted")]})
     inner_old, inner_new = list(children(old)), list(children(new))
     same_kind = type(old) is type(new) and [c[:2] for c in inner_old] == [c[:2] for c in inner_new]
     plain = same_kind and all(

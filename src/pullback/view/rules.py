@@ -197,13 +197,15 @@ def _through(adapter: Adapter) -> Callable[[Sequence[Any], Sequence[Any]], Openi
 
             return adapter.vjp(run, sources, cotangents)
 
-        def lay(returned: Any) -> list[Any]:
-            rest = iter(returned)
-            return [next(rest) if moves else None for moves in adapter.differentiable]
-
-        return pull, given, lay
+        return pull, given, functools.partial(_along_inputs, adapter)
 
     return opening
+
+
+def _along_inputs(adapter: Adapter, returned: Any) -> list[Any]:
+    """Lay what a pullback gave along all inputs, None for those that are not differentiated."""
+    rest = iter(returned)
+    return [next(rest) if moves else None for moves in adapter.differentiable]
 
 
 def _transposed(adapter: Adapter, rule: Rule) -> Callable[[Sequence[Any], Sequence[Any]], Opening]:
@@ -233,11 +235,7 @@ def _transposed(adapter: Adapter, rule: Rule) -> Callable[[Sequence[Any], Sequen
             linear(some)  # once with numbers, for who listens
             return adapter.vjp(linear, some, cotangents)
 
-        def lay(returned: Any) -> list[Any]:
-            rest = iter(returned)
-            return [next(rest) if moves else None for moves in adapter.differentiable]
-
-        return pull, given, lay
+        return pull, given, functools.partial(_along_inputs, adapter)
 
     return opening
 

@@ -90,19 +90,19 @@ def mapped(used, factor):
     jax.jit(jax.vmap(jax.grad(lambda x: solved(x)[used].sum())))(jnp.array([X, X]))
 
 
-def by_tensorflow(factor):
-    @tf.custom_gradient
+def by(maker, framework, factor):
+    @maker
     def solved(x):
         def grad(g, state):
             return factor * x * g
 
-        return (x**2, tf.sin(x)), grad
+        return (x**2, framework.sin(x)), grad
 
     return solved
 
 
 def in_tensorflow(used, factor):
-    x, solved = tf.constant(X), by_tensorflow(factor)
+    x, solved = tf.constant(X), by(tf.custom_gradient, tf, factor)
     with tf.GradientTape() as tape:
         tape.watch(x)
         y = tf.reduce_sum(solved(x)[used])
@@ -110,7 +110,7 @@ def in_tensorflow(used, factor):
 
 
 def in_graph(used, factor):
-    solved = by_tensorflow(factor)
+    solved = by(tf.custom_gradient, tf, factor)
 
     @tf.function
     def gradient(x):
@@ -123,24 +123,13 @@ def in_function(used, factor):
     tf.function(in_tensorflow)(used, factor)
 
 
-def own(framework, factor):
-    @pb.custom_gradient
-    def solved(x):
-        def grad(g, state):
-            return factor * x * g
-
-        return (x**2, framework.sin(x)), grad
-
-    return solved
-
-
 def own_torch(used, factor):
     x = torch.tensor(X, requires_grad=True)
-    own(torch, factor)(x)[used].sum().backward()
+    by(pb.custom_gradient, torch, factor)(x)[used].sum().backward()
 
 
 def own_tensorflow(used, factor):
-    solved, x = own(tf, factor), tf.constant(X)
+    solved, x = by(pb.custom_gradient, tf, factor), tf.constant(X)
     with tf.GradientTape() as tape:
         tape.watch(x)
         y = tf.reduce_sum(solved(x)[used])
