@@ -117,6 +117,17 @@ def test_an_input_that_moves_nothing_needs_no_gradient():
     assert pb.check(lambda a, b: a * tf.floor(b), x, x, seed=0, **QUICK).verdict == "right"
 
 
+def test_only_an_input_that_moves_the_output_is_said_to_miss_its_gradient():
+    x = torch.tensor([0.5, -1.0])
+
+    @pb.custom_gradient
+    def scaled(x, w, unused):
+        return w * x, lambda dy: (dy * w, None, None)
+
+    found = [f for f in pb.check(scaled, x, x, x, seed=0, **QUICK).findings if f.probe == "missing"]
+    assert [(f.where, f.verdict) for f in found] == [("`w`", "note")]
+
+
 def test_a_probe_that_fails_costs_its_answer_only(monkeypatch):
     from pullback.checker import probe
 
