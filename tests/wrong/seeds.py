@@ -74,12 +74,12 @@ def main():
         if given.only in name:
             verdicts = [check(function, *at, seed=seed, **QUICK).verdict for seed in seeds]
             found[name] = Counter(verdicts)
-            if len(found[name]) > 1 or verdicts[0] not in (name.split()[0], "right"):
+            if len(found[name]) > 1 or name.startswith("wrong") != (verdicts[0] == "wrong"):
                 print(f"{name}: {list(zip(seeds, verdicts))}", flush=True)
     both = [name for name, seen in found.items() if seen["right"] and seen["wrong"]]
     settled = sum(len(seen) == 1 for seen in found.values())
     print(
-        f"\n| {given.host} | {len(found)} rules | {given.seeds} seeds | {settled} with one verdict | ", end=""
+        f"\n| {given.host} | {len(found)} rules | {len(seeds)} seeds | {settled} with one verdict | ", end=""
     )
     print(f"{len(both)} both right and wrong |")
     return int(bool(both) or settled < ONE_VERDICT * len(found))

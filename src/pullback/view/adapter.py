@@ -228,9 +228,9 @@ class Adapter(Framework):
             pushed = self.jvp(self.run(), self.sources(inputs), moving)
             return tuple(None if t is None else self.array(t) for t in pushed)
 
-    def jacobian(self, inputs: Arrays) -> tuple[Cotangents, ...]:
+    def jacobian(self, how: How, inputs: Arrays) -> tuple[Cotangents, ...]:
         with self.surroundings():
-            return tuple(map(self.along, self.rows(self.run(), self.sources(inputs))))
+            return tuple(map(self.along, self.rows(self.run(how), self.sources(inputs))))
 
     def astype(self, name: str, pulled: bool = True) -> Subject | None:
         """Give the same subject in another precision; None where it, `pulled` or not, does not run there."""
@@ -306,7 +306,8 @@ class Adapter(Framework):
             sharing_pullback=self.sharing(),
             second=self.second_pullback,
             pushforward=self.pushforward,
-            jacobian=self.jacobian,
+            jacobian=functools.partial(self.jacobian, itself),
+            body_jacobian=functools.partial(self.jacobian, oracle) if oracle else None,
             variants={
                 name: (self.forward_of(run), self.pullback_of(vjp))
                 for name, (run, vjp) in self.compiled().items()
