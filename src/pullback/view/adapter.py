@@ -287,7 +287,6 @@ class Adapter(Framework):
         like, chosen = intent.function if intent.kind == "like" else None, intent.chosen
         target: How | None = None if like is None else (lambda _: like)
         oracle = target or body
-        rule = self.rule
         return Subject(
             name=self.name,
             inputs=self.inputs,
@@ -321,15 +320,15 @@ class Adapter(Framework):
             astype=self.astype,
             intent=intent,
             accuracy=self.rule.accuracy if self.rule is not None else None,
-            order=self.said.order or (rule.order if rule is not None else None),
+            order=self.said.order or (self.rule.order if self.rule is not None else None),
             domain=self.said.domain,
             declared=self.said.origin,
-            is_rule=bool(met) or rule is not None,
+            is_rule=bool(met) or self.rule is not None,
             is_builtin=str(getattr(self.definition(), "__module__", "")).partition(".")[0] in self.builtin,
             draws=self.draws(),
-            forward_mode_claimed=rule is not None,
+            forward_mode_claimed=self.rule is not None,
             captured=self.captured(),
-            source=rule.source if rule is not None else source_of(self.definition()),
+            source=self.rule.source if self.rule is not None else source_of(self.definition()),
             text=lambda: text_of(self.parts()),
             unasked=tuple(self.unasked.values()),
             words=self.words,
