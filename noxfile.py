@@ -27,10 +27,11 @@ def tables(session: nox.Session, table: str) -> None:
 
 @nox.session
 def generated(session: nox.Session) -> None:
-    """Check two thousand generated rules a host against what is known of them."""
+    """Check two thousand generated rules a host, and as many of further shapes, against what is known of them."""
     session.install("-e", ".[test]")
     for host in session.posargs or ("PyTorch", "TensorFlow", "JAX"):
-        session.run("python", "-W", "ignore", "tests/generated/driver.py", host)
+        for shapes in ([], ["--wider"]):
+            session.run("python", "-W", "ignore", "tests/generated/driver.py", host, *shapes)
 
 
 @nox.session
