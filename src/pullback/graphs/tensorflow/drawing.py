@@ -170,7 +170,10 @@ class Drawing:
 
     def _outputs(self, op: Any, call: Call) -> int:
         """Count the outputs of a rule: what stands in front of its inputs."""
-        names = [t.name for t in op.inputs]
+        names, given = [t.name for t in op.inputs], [t.name for t in call.tensors]
+        for start in reversed(range(len(names) - len(given) + 1)):  # an output may be an input itself
+            if given and names[start : start + len(given)] == given:
+                return start
         starts = [names.index(t.name) for t in call.tensors if t.name in names]
         return min(starts) if starts else len(names)
 
