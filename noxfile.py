@@ -27,7 +27,7 @@ def tables(session: nox.Session, table: str) -> None:
 
 @nox.session
 def generated(session: nox.Session) -> None:
-    """Check two thousand generated rules a host, and as many of further shapes, against what is known of them."""
+    """Check two thousand generated rules a host, and two thousand of further shapes, whose truth is known."""
     session.install("-e", ".[test]")
     for host in session.posargs or ("PyTorch", "TensorFlow", "JAX"):
         for shapes in ([], ["--wider"]):
