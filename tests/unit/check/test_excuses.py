@@ -159,6 +159,19 @@ def test_a_probe_that_fails_costs_its_answer_only(monkeypatch):
     assert any("ZeroDivisionError: nothing to divide" in f.sentence for f in report.findings)
 
 
+@pytest.mark.parametrize("seed", [2, 4])
+def test_a_zero_derivative_is_not_lost_in_half_precision(seed):
+    @pb.custom_gradient
+    def total(x):
+        e = torch.exp(x - x.max())
+        y = e / e.sum()
+        return y.sum(), lambda dy: dy * y * (1 - y.sum())
+
+    x = torch.tensor(np.random.default_rng(seed).normal(size=6)).bfloat16()
+    report = pb.check(total, x, seed=0, probes=["derivative", "precision"], **QUICK)
+    assert report.verdict in ("right", "undecided")
+
+
 def test_the_resolution_is_that_of_the_dtype_that_ships():
     single = pb.check(torch.exp, torch.tensor([0.5, -1.0]), seed=0, **QUICK)
     double = pb.check(torch.exp, torch.tensor([0.5, -1.0], dtype=torch.float64), seed=0, **QUICK)

@@ -12,6 +12,8 @@ from pullback.checker.space import roundoff
 from pullback.dtypes import double, is_real_or_complex
 from pullback.view.subject import Arrays, Cotangents, Subject
 
+LOST = 0.1  # of a gradient: beyond it, its formula has lost its digits
+
 
 @probe(rank=110, skip_when_wrong=True, in_shipped_dtype=True)
 def question(subject: Subject, settings: Settings) -> list[Finding]:
@@ -35,11 +37,12 @@ def question(subject: Subject, settings: Settings) -> list[Finding]:
     if error is None:
         return []
     bits = -np.log2(max(error, unit / 4))
-    good = plain is not None and (worst(plain, reference) or np.inf) < 1e3 * unit
+    near = min(1e3 * unit, LOST)
+    good = plain is not None and (worst(plain, reference) or np.inf) < near
     value_error = worst(values[0], values[1])
-    if error > 0.1 and (value_error is None or value_error > 0.1):
+    if error > LOST and (value_error is None or value_error > LOST):
         return []  # another function in float64: one that draws numbers by dtype, for instance
-    if error > 0.1 and good and value_error is not None and value_error < 1e3 * unit:
+    if error > LOST and good and value_error is not None and value_error < near:
         return [
             Finding(
                 "precision",
@@ -62,7 +65,7 @@ def question(subject: Subject, settings: Settings) -> list[Finding]:
             f"{name}: {bits:.0f} bits right",
             resolution=max(error, unit),
             capability=name,
-            answer="yes" if error < 0.1 else "no",
+            answer="yes" if error < LOST else "no",
         )
     ]
 
