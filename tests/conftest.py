@@ -19,7 +19,11 @@ os.environ["JAX_COMPILATION_CACHE_DIR"] = str(
 )
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
-QUICK = {"xla_backend_optimization_level": "0", "xla_cpu_use_fusion_emitters": "false"}
+QUICK = {
+    "xla_backend_optimization_level": "0",
+    "xla_cpu_use_fusion_emitters": "false",
+    "xla_cpu_parallel_codegen_split_count": "1",
+}
 
 
 def xla_knows(flags):

@@ -10,13 +10,16 @@ of its own, and keeps its gradient; one that differs on purpose claims nothing t
 
 from __future__ import annotations
 
+import functools
+
 import jax
+import jax.numpy as jnp
 import known
 import pytest
 import torch
 from conformance_cases import CASES
 from conformance_hosts import HOSTS, Only
-from jax.test_util import check_grads
+from jax.test_util import check_jvp, check_vjp
 
 # their gradients are None for an argument that the values depend on
 CUT = {"stop_gradient", "scale_gradient-1"}
@@ -69,9 +72,53 @@ def test_gradgradcheck_of_pytorch(name):
     )
 
 
+def in_one_program(functions):
+    """Compile functions together, each with arguments that it may take: one by one costs twice as much."""
+    together = jax.jit(lambda given: [f(*args) for (f, _), args in zip(functions, given)])
+    given = [args for _, args in functions]
+
+    def alone(place):
+        return lambda *args: together([*given[:place], args, *given[place + 1 :]])[place]
+
+    return [alone(place) for place in range(len(functions))]
+
+
+def pushed(f):
+    return lambda args, moved: jax.jvp(f, args, moved)
+
+
+def pulled(f):
+    return lambda args, dys: jax.vjp(f, *args)[1](dys)
+
+
+def of_values(f, pull):
+    """Give the function that `check_grads` differentiates again: the pullback of the values themselves."""
+    return lambda *xs: pull(xs, f(*xs))
+
+
+def with_pullback(f, pull, *xs):
+    return f(*xs), functools.partial(pull, xs)
+
+
+def check_grads(f, xs, order):
+    """Judge as JAX's `check_grads` does in both modes; at order 2, what both modes give is judged again."""
+    ys = jax.eval_shape(f, *xs)
+    judged = [(f, xs, ys)]
+    if order == 2:
+        judged += [(pushed(f), (xs, xs), (ys, ys)), (of_values(f, pulled(f)), xs, xs)]
+    asked = [(f, xs)]
+    for g, args, outputs in judged:
+        dys = jax.tree.map(lambda y: jnp.zeros(y.shape, y.dtype), outputs)
+        asked += [(pushed(g), (args, args)), (pulled(g), (args, dys))]
+    f, *derivatives = in_one_program(asked)
+    values = [f, derivatives[0], of_values(f, derivatives[1])]
+    for g, push, pull, (_, args, _) in zip(values, derivatives[::2], derivatives[1::2], judged):
+        check_jvp(g, push, args)
+        check_vjp(g, functools.partial(with_pullback, g, pull), args)
+
+
 @pytest.mark.parametrize("name", [name for name in JUDGED if CASES[name].intent.kind == "exact"])
 def test_check_grads_of_jax(name):
     only = subject(name, "jax")
     order = 1 if name in ONCE else 2
-    function = jax.jit(lambda *xs: only(*xs))
-    HOSTS["jax"].checked(lambda: check_grads(function, only.moving, order, modes=("fwd", "rev")))
+    HOSTS["jax"].checked(lambda: check_grads(lambda *xs: only(*xs), tuple(only.moving), order))
