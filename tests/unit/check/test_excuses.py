@@ -117,6 +117,35 @@ def test_an_input_that_moves_nothing_needs_no_gradient():
     assert pb.check(lambda a, b: a * tf.floor(b), x, x, seed=0, **QUICK).verdict == "right"
 
 
+@pytest.mark.parametrize(
+    ("forward", "verdict"),
+    [
+        (lambda x: tf.roll(x, 1, -1), "right"),
+        (lambda x: tf.concat([x[:, -1:], x[:, :-1]], -1), "wrong"),
+    ],
+)
+def test_what_the_framework_mixes_in_a_batch_is_no_fault_of_a_rule_over_it(forward, verdict):
+    @tf.custom_gradient
+    def rolled(x):
+        return forward(x), lambda dy: tf.roll(dy, -1, -1)
+
+    x = tf.constant([[0.5, -1.0, 2.0], [1.5, 0.3, -0.7]])
+    report = pb.check(rolled, x, seed=0, probes=["derivative", "batching"], **QUICK)
+    assert report.verdict == verdict
+    assert [f.answer for f in report.findings if f.probe == "batching"] == ["no"]
+
+
+def test_only_an_input_that_moves_the_output_is_said_to_miss_its_gradient():
+    x = torch.tensor([0.5, -1.0])
+
+    @pb.custom_gradient
+    def scaled(x, w, unused):
+        return w * x, lambda dy: (dy * w, None, None)
+
+    found = [f for f in pb.check(scaled, x, x, x, seed=0, **QUICK).findings if f.probe == "missing"]
+    assert [(f.where, f.verdict) for f in found] == [("`w`", "note")]
+
+
 def test_a_probe_that_fails_costs_its_answer_only(monkeypatch):
     from pullback.checker import probe
 
