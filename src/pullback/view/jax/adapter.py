@@ -68,7 +68,7 @@ class JaxAdapter(Adapter):
 
     def array(self, tensor: Any) -> Array:
         if isinstance(tensor, jax.Array):
-            wait(tensor.is_ready)  # NumPy would wait where nothing can stop it
+            wait(tensor.is_ready)  # type: ignore[attr-defined]  # NumPy would wait where nothing can stop it
         return np.asarray(tensor)
 
     def converted(self, tensor: Any, dtype: str) -> Any:
