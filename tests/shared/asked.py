@@ -43,8 +43,14 @@ def ask_jax(f, arrays, dys=None):
                 full[i] = x
             return jax.tree.leaves(f(*full))
 
-        ys, pull = jax.vjp(of_moving, *(jnp.asarray(arrays[i]) for i in moving))
-        found = pull([jnp.asarray(dy, y.dtype) for dy, y in zip(dys or [np.ones(y.shape) for y in ys], ys)])
+        def both(*xs):
+            ys, pull = jax.vjp(of_moving, *xs)
+            given = dys or [np.ones(y.shape) for y in ys]
+            return ys, pull([jnp.asarray(dy, y.dtype) for dy, y in zip(given, ys)])
+
+        # One program: to compile operation by operation is nearly all that an answer costs. Who asks about
+        # eager mode asks in `jax.disable_jit()`.
+        ys, found = jax.jit(both)(*(jnp.asarray(arrays[i]) for i in moving))
         return list(map(np.asarray, ys)), list(map(np.asarray, found))
 
 

@@ -60,13 +60,19 @@ def as_called(function: Callable[..., Any]) -> Callable[..., Any]:
     return operator
 
 
-def judged(call: Call, seed: int = 0) -> dict[str, Any]:
+def judged(call: Call, seed: int = 0, budget: float = 60.0) -> dict[str, Any]:
     """Check one call; a crash is a row, too."""
     start = time.process_time()
     found: dict[str, Any]
     try:
         report = check(
-            as_called(call.function), *call.args, seed=seed, xla=False, export=False, **call.kwargs
+            as_called(call.function),
+            *call.args,
+            seed=seed,
+            budget=budget,
+            xla=False,
+            export=False,
+            **call.kwargs,
         )
     except NoTensorError as error:
         found = {"verdict": "undecided", "said": str(error)}
@@ -79,6 +85,7 @@ def judged(call: Call, seed: int = 0) -> dict[str, Any]:
             "causes": report.causes,
             "said": "; ".join(f"{verdict} {said}" for verdict, said in told if verdict != "note"),
             "notes": [said for verdict, said in told if verdict == "note"],
+            "left": any(f.reason == "budget" for f in report.findings),
         }
     return {**found, "seconds": round(time.process_time() - start, 2)}
 
@@ -123,7 +130,11 @@ def rows(given: argparse.Namespace, known: set[str], ended: list[str], out: Any)
             if key not in known:
                 out.send((key, None))
                 limit_to(given.timeout)
-                out.send((key, judged(call, given.seed)))
+                row = judged(call, given.seed, given.budget)
+                out.send((key, row))
+                if row.get("left"):
+                    out.send(False)  # what was left may go on computing in this process
+                    return
         out.send(name)
     out.send(len(left) <= CHUNK)
 
@@ -198,7 +209,8 @@ def main() -> int:
     parser.add_argument("--list", action="store_true", help="show the functions, and what is left out")
     parser.add_argument("--samples", type=int, default=0, help="calls a function; 0 for all")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--timeout", type=float, default=300.0, help="CPU seconds a call")
+    parser.add_argument("--budget", type=float, default=60.0, help="CPU seconds that a check may take")
+    parser.add_argument("--timeout", type=float, default=300.0, help="CPU seconds after which it is a hang")
     parser.add_argument("--json", type=pathlib.Path, help="where to write every row, a line each")
     parser.add_argument("--resume", action="store_true", help="keep the rows of that file, and go on")
     parser.add_argument("--write", action="store_true", help="put the counts into docs/tables.md")

@@ -229,3 +229,28 @@ def test_a_declared_rule_may_write_into_its_input(said, verdict):
     report = pb.check(rule.apply, torch.zeros(2, 3), torch.tensor([0.5, 1.0, 2.0]), seed=0, **QUICK)
     assert report.verdict == verdict
     assert "the call changes scratch in place" in [f.sentence for f in report.findings]
+
+
+def inside_float32(slope):
+    """Make a rule that computes in float32 whatever it is given, and whose gradient is off by a factor."""
+
+    class Coarse(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return torch.sin(3 * x.float()).to(x.dtype)
+
+        @staticmethod
+        def backward(ctx, dy):
+            return slope * 3 * torch.cos(3 * ctx.saved_tensors[0]) * dy
+
+    return Coarse.apply
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_a_function_that_computes_in_float32_inside_is_judged_as_one_of_float32(dtype):
+    x = torch.tensor([0.3, -1.2, 0.7], dtype=dtype)
+    report = pb.check(inside_float32(1.0), x, seed=1, **QUICK)
+    assert report.verdict == "right"
+    assert 1e-9 < report.resolution < 1e-3
+    assert pb.check(inside_float32(1.02), x, seed=1, **QUICK).verdict != "right"

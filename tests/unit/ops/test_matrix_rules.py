@@ -79,7 +79,7 @@ def test_decompositions_are_those_of_their_matrix_with_falling_or_rising_values(
 @pytest.mark.parametrize("host", ASK)
 @pytest.mark.parametrize("rule", [ops.cholesky, ops.logdet, lambda a: ops.solve(a, np.ones(2))], ids=range(3))
 def test_a_singular_matrix_is_an_error_in_eager_mode(rule, host):
-    with pytest.raises(Exception, match=r"(?i)singular|invertible|decomposition|positive"):
+    with pytest.raises(Exception, match=r"(?i)singular|invertible|decomposition|positive"), jax.disable_jit():
         ASK[host](rule, [np.zeros([2, 2])])
 
 

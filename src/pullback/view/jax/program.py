@@ -29,7 +29,11 @@ LONGEST = 2000
 # From here on the gradient that nobody asked for costs more than a second program.
 LARGE = 2**16
 # Options of the compiler for the CPU; no version promises them.
-QUICK = {"xla_backend_optimization_level": 0, "xla_cpu_use_fusion_emitters": False}
+QUICK = {
+    "xla_backend_optimization_level": 0,
+    "xla_cpu_use_fusion_emitters": False,
+    "xla_cpu_parallel_codegen_split_count": 1,
+}
 CALLBACK = re.compile(r"\b(pure|io|debug)_(?:callback|print)\[")
 ADDRESS = re.compile(r"0x[0-9a-f]+")
 # What a trace says of a function that looks at values.
