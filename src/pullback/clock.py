@@ -2,7 +2,8 @@
 
 An exception raised in the middle of a framework's C code ends the process: so the signal only asks for a
 trace, and the stop is raised at the next line of Python that is not a framework's. A script may swallow it;
-it is raised again, each time a line later. One that sleeps in C is stopped there after a few attempts.
+it is raised again, each time a line later. One that sleeps in C is stopped there after a few attempts. What a
+framework computes behind the scenes is waited for here, and so the wait can be stopped, too.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import signal
 import sys
+import time
 from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Any
@@ -17,6 +19,7 @@ from typing import Any
 from pullback import hosts
 
 AGAIN = 0.2  # seconds between two attempts
+LONGEST = 0.05  # seconds of one sleep
 DIRECT = 10  # attempts after which the stop is raised where the signal arrives
 UNSAFE = (*(f"{root}." for root in hosts.ROOTS), "pullback.", "importlib", "contextlib", "threading")
 
@@ -100,5 +103,15 @@ class Clock:
         return self._trace
 
 
+def wait(ready: Callable[[], bool]) -> None:
+    """Wait until something is ready, in short sleeps at first: the wait is at most doubled."""
+    pause = 1e-5
+    while not ready():
+        time.sleep(pause)
+        pause = min(2 * pause, LONGEST)
+
+
 def _safe(frame: FrameType) -> bool:
-    return not (str(frame.f_globals.get("__name__", "")) + ".").startswith(UNSAFE)
+    return frame.f_code is wait.__code__ or not (str(frame.f_globals.get("__name__", "")) + ".").startswith(
+        UNSAFE
+    )

@@ -2,7 +2,7 @@
 
 A table names every function with a gradient, the arguments that it is checked at, and what is left out, with
 the reason. A function that is called wrong must be listed among the known ones, with a reproduction there.
-The checks run in a process of their own: one that dies or never returns costs its function and no other.
+The checks run in a process of their own: one that dies or never returns costs its call and no other.
 """
 
 from __future__ import annotations
@@ -10,9 +10,11 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import importlib
+import itertools
 import json
 import multiprocessing
 import pathlib
+import resource
 import sys
 import time
 import traceback
@@ -25,6 +27,7 @@ from pullback.errors import NoTensorError
 TABLES = ("opinfo", "jax_table", "tensorflow_table", "keras_table")
 VERDICTS = ("right", "undecided", "wrong", "crash")
 CHUNK = 200  # functions a process: what compilers keep is freed with it
+PATIENCE = 10  # how much longer a call may wait than it may compute
 PAGE = pathlib.Path(__file__).parents[2] / "docs" / "tables.md"
 
 
@@ -57,13 +60,19 @@ def as_called(function: Callable[..., Any]) -> Callable[..., Any]:
     return operator
 
 
-def judged(call: Call, seed: int = 0) -> dict[str, Any]:
+def judged(call: Call, seed: int = 0, budget: float = 60.0) -> dict[str, Any]:
     """Check one call; a crash is a row, too."""
     start = time.process_time()
     found: dict[str, Any]
     try:
         report = check(
-            as_called(call.function), *call.args, seed=seed, xla=False, export=False, **call.kwargs
+            as_called(call.function),
+            *call.args,
+            seed=seed,
+            budget=budget,
+            xla=False,
+            export=False,
+            **call.kwargs,
         )
     except NoTensorError as error:
         found = {"verdict": "undecided", "said": str(error)}
@@ -76,6 +85,7 @@ def judged(call: Call, seed: int = 0) -> dict[str, Any]:
             "causes": report.causes,
             "said": "; ".join(f"{verdict} {said}" for verdict, said in told if verdict != "note"),
             "notes": [said for verdict, said in told if verdict == "note"],
+            "left": any(f.reason == "budget" for f in report.findings),
         }
     return {**found, "seconds": round(time.process_time() - start, 2)}
 
@@ -107,44 +117,59 @@ def functions_of(calls: Iterable[str]) -> int:
     return len({name.split("#")[0].split("(")[0] for name in calls})
 
 
-def rows(given: argparse.Namespace, skipped: set[str], out: Any) -> None:
-    """Check the calls of some functions, and send each row as it is known, behind the head of the table."""
+def rows(given: argparse.Namespace, known: set[str], ended: list[str], out: Any) -> None:
+    """Check calls that are not known, and send each row as it is, behind the head of the table."""
     table = importlib.import_module(given.table).table()
     names = tuple(name for name in table.calls if is_named(name, given.only))[:: given.every]
     functions = functions_of(table.calls)
     out.send(Head(table.title, table.version, names, functions, table.left_out, frozenset(table.known)))
-    left = [] if given.list else [name for name in names if name not in skipped]
+    left = [] if given.list else [name for name in names if name not in ended]
     for name in left[:CHUNK]:
-        out.send((name, None))
-        for i, call in enumerate(table.calls[name]()):
-            out.send((f"{name}#{i}" if i else name, judged(call, given.seed)))
-            if given.samples and i + 1 == given.samples:
-                break
+        for i, call in enumerate(itertools.islice(table.calls[name](), given.samples or None)):
+            key = f"{name}#{i}" if i else name
+            if key not in known:
+                out.send((key, None))
+                limit_to(given.timeout)
+                row = judged(call, given.seed, given.budget)
+                out.send((key, row))
+                if row.get("left"):
+                    out.send(False)  # what was left may go on computing in this process
+                    return
+        out.send(name)
     out.send(len(left) <= CHUNK)
 
 
-def apart(given: argparse.Namespace, skipped: set[str]) -> Iterator[Any]:
+def limit_to(seconds: float) -> None:
+    """End this process after so much more CPU time: a busy machine is no hang."""
+    _, hard = resource.getrlimit(resource.RLIMIT_CPU)
+    resource.setrlimit(resource.RLIMIT_CPU, (int(time.process_time() + seconds) + 1, hard))
+
+
+def apart(given: argparse.Namespace, known: set[str]) -> Iterator[Any]:
     """Give the head of a table and its rows, from processes of their own: one that ends is a crash."""
     context = multiprocessing.get_context("fork")  # no framework is imported here: nothing is copied
-    begun: list[str] = []
+    ended: list[str] = []
     while True:
         mine, its = context.Pipe(duplex=False)
-        process = context.Process(target=rows, args=(given, skipped | set(begun), its))
+        process = context.Process(target=rows, args=(given, known, ended, its))
         process.start()
         its.close()
-        done, said = False, ""
+        done, said, begun = None, "", ""
         try:
-            while not said:
-                if not mine.poll(given.timeout):
-                    said = f"no answer for {given.timeout:g} s"
-                    break
+            while done is None and not said:
+                if not mine.poll(PATIENCE * given.timeout):
+                    said = f"no answer for {PATIENCE * given.timeout:g} s"
+                    continue
                 message = mine.recv()
                 if isinstance(message, bool):
                     done = message
-                    break
-                if isinstance(message, tuple) and message[1] is None:
-                    begun.append(message[0])
+                elif isinstance(message, str):
+                    ended.append(message)
+                elif isinstance(message, tuple) and message[1] is None:
+                    begun = message[0]
+                    known.add(begun)
                 else:
+                    begun = ""
                     yield message
         except EOFError:
             process.join()
@@ -154,7 +179,7 @@ def apart(given: argparse.Namespace, skipped: set[str]) -> Iterator[Any]:
         if said and not begun:
             raise RuntimeError(said)
         if said:
-            yield begun[-1], {"verdict": "crash", "said": said}
+            yield begun, {"verdict": "crash", "said": said}
         if done:
             return
 
@@ -184,15 +209,19 @@ def main() -> int:
     parser.add_argument("--list", action="store_true", help="show the functions, and what is left out")
     parser.add_argument("--samples", type=int, default=0, help="calls a function; 0 for all")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--timeout", type=float, default=600.0, help="seconds a call")
-    parser.add_argument("--json", type=pathlib.Path, help="where to write every row")
+    parser.add_argument("--budget", type=float, default=60.0, help="CPU seconds that a check may take")
+    parser.add_argument("--timeout", type=float, default=300.0, help="CPU seconds after which it is a hang")
+    parser.add_argument("--json", type=pathlib.Path, help="where to write every row, a line each")
     parser.add_argument("--resume", action="store_true", help="keep the rows of that file, and go on")
     parser.add_argument("--write", action="store_true", help="put the counts into docs/tables.md")
     given = parser.parse_args()
     found: dict[str, Any] = {}
-    if given.resume and given.json.exists():
-        found = json.loads(given.json.read_text())
-    answers = apart(given, {key.split("#")[0] for key in found})
+    if given.json and not given.resume:
+        given.json.unlink(missing_ok=True)
+    if given.json and given.json.exists():
+        kept = map(json.loads, given.json.read_text().splitlines())
+        found = {row.pop("call"): row for row in kept}
+    answers = apart(given, set(found))
     head = next(answers)
     if given.list:
         print(*head.names, sep="\n")
@@ -206,7 +235,8 @@ def main() -> int:
         if row["verdict"] != "right":
             print(f"{row['verdict']:9} {key}: {row['said'][-600:]}", flush=True)
         if given.json:
-            given.json.write_text(json.dumps(found, indent=1))
+            with given.json.open("a") as lines:
+                lines.write(json.dumps({"call": key, **row}) + "\n")
     counts = head.counts(found)
     checked = f"{functions_of(found)} of {head.functions} functions"
     print(f"{checked}, {len(found)} calls: {counts}; {len(head.left_out)} left out")

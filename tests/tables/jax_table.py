@@ -100,7 +100,7 @@ NUMPY = {
     "c, d": "multiply divide power vdot add",
     "c, d.T": "matmul",
     "ca": "linalg.inv linalg.det",
-    "her": "linalg.eigh linalg.eigvalsh",
+    "her": "linalg.eigvalsh",  # complex eigenvectors have any phase, as those of `eig`
     "xs, weights=ps": "average",
     "i, weights=xs[:3]": "bincount",
     "xs, weights=ps, bins=3": "histogram",

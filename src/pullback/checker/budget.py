@@ -1,7 +1,8 @@
 """The time that one check may take, in CPU seconds: other programs on the machine decide nothing.
 
 It is looked at before every evaluation. A body that never returns is left by a signal, in the main thread and
-at a line of Python; one that is caught in compiled code is left by the command, which ends its process.
+at a line of Python, or while a result is waited for; one that is caught in compiled code elsewhere is left by
+the command, which ends its process.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ points must be large, and at an edge the host's own choice is accepted.
 
 from __future__ import annotations
 
+import copy
 from dataclasses import replace
 
 import numpy as np
@@ -24,6 +25,7 @@ from pullback.view.subject import Array, Arrays, Subject
 
 # How large a discrepancy must be at a point that the user did not choose.
 OWN, EXTREME = 1e-5, 1e-2
+SINGLE = 2.0**-24  # the unit roundoff of float32
 
 
 def examine(
@@ -41,6 +43,8 @@ def examine(
     if own and outcome.verdict != "wrong" and support is not None:
         # What a few entries claim can drown among large ones: move those alone.
         outcome = derivative_test(problem, rng, settings, support=support)
+    if outcome.verdict == "undecided" and outcome.reason == "rough":
+        outcome = in_fewer_digits(problem, rng, settings) or outcome
     if outcome.verdict != "wrong":
         return outcome
     half = one_triangle(problem, anything=not subject.is_rule)
@@ -75,6 +79,16 @@ def examine(
     if own and outcome.discrepancy < (EXTREME if point.extreme else OWN):
         return replace(outcome, verdict="undecided", reason="noise")
     return outcome
+
+
+def in_fewer_digits(problem: Problem, rng: np.random.Generator, settings: Settings) -> Outcome | None:
+    """Test a function that computes in float32 inside as one of float32: it can pass, and not fail."""
+    if problem.unit >= SINGLE:
+        return None
+    coarse = copy.copy(problem)
+    coarse.unit = SINGLE
+    found = derivative_test(coarse, rng, settings)
+    return replace(found, reason="coarse") if found.verdict == "right" else None
 
 
 def screen(subject: Subject, problem: Problem, rng: np.random.Generator) -> tuple[bool, Array | None]:

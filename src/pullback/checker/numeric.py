@@ -16,6 +16,7 @@ from pullback.checker.problem import Problem
 from pullback.checker.settings import Settings
 from pullback.checker.slope import slope_test
 from pullback.checker.steps import Line
+from pullback.checker.stopped import confirmed
 from pullback.checker.within import line as inner_line
 from pullback.dtypes import TARGET
 from pullback.view.subject import Array
@@ -94,6 +95,10 @@ def derivative_test(
             break
     if failed_lines >= 2:
         worst, v, _, line = max(failures, key=lambda f: f[0].discrepancy)
+        over_pieces = confirmed(failures, problem.unit)
+        if over_pieces is not None:
+            enough = over_pieces <= settings.demanded(max(problem.unit, settings.shipped))
+            return Outcome("right" if enough else "undecided", over_pieces, "stopped")
         edge = at_edge(problem, [f[3] for f in failures], rng)
         if edge is not None:
             return edge

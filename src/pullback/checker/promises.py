@@ -33,6 +33,10 @@ def _mask(x: Array) -> bool:
     return bool(np.isin(x, (0, 1)).all() and (x == 0).any() and (x == 1).any())
 
 
+def _one_hot(x: Array) -> bool:
+    return x.ndim > 1 and _mask(x) and bool((x.sum(-1) == 1).all())
+
+
 def _symmetric(x: Array) -> bool:
     return _square(x) and np.allclose(x, np.conj(np.swapaxes(x, -1, -2)), rtol=1e-6, atol=1e-9)
 
@@ -90,6 +94,8 @@ def promises(given: Arrays, names: Sequence[str], *, zero: bool = True) -> Itera
     real = [k for k in floats if not is_complex(given[k].dtype) and np.isfinite(wide[k]).all()]
     for k in floats:
         shape = promise(wide[k])
+        if "mask" in shape and _one_hot(wide[k]):
+            yield "structure", f"`{names[k]}` has a single one in each row", _one(k, _one_hot)
         if "mask" in shape:
             yield "mask", f"`{names[k]}` is a mask", _shaped(k, "mask")
         if "symmetric" in shape:

@@ -83,8 +83,8 @@ LOSSES = {
         "Look at the condition: it is the same everywhere.",
     ),
     "where 0·inf": Loss(
-        "The derivative of {name} is infinite at entries that `where` does not select; the gradient there is "
-        "0·inf, which is NaN.",
+        "The derivative of {name} is not finite at entries that `where` does not select; the gradient there "
+        "is zero times that, which is NaN.",
         "Make the operand safe before: x_safe = where(ok, x, 1.0), then where(ok, f(x_safe), 0.0).",
     ),
     "0·inf": Loss(
@@ -124,6 +124,13 @@ LOSSES = {
         "It could not be measured.", "See what pb.graph says of the function."
     ),
 }  # fmt: skip
+
+
+def passes_nothing(node: Node, before: Sequence[Edge], after: Sequence[Edge]) -> bool:
+    """Tell an operation through which no gradient comes, whatever the values are."""
+    floats = any(not e.dtype.startswith(INTEGERS) for e in before)
+    whole = bool(after) and all(e.dtype.startswith(INTEGERS) for e in after)
+    return node.rule is None and (node.does in ("stop", "leave", *STEPS) or (floats and whole))
 
 
 def of_none(node: Node, before: Sequence[Edge], after: Sequence[Edge], host: str) -> str:

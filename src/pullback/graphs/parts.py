@@ -82,11 +82,23 @@ class Node:
     location: str = ""  # the line of the user's, `file.py:3`
     gradient: Flow | None = None  # of what it computes, all shares together; of the first output that has one
     inside: int = 0  # how many operations are folded into it
+    bodies: tuple[Body, ...] = ()  # of a loop its rounds, of a condition the branches that may have run
 
     @property
     def is_source(self) -> bool:
         """Tell whether gradients end here."""
         return self.kind in ("input", "variable")
+
+
+@dataclass(frozen=True)
+class Body:
+    """Hold what runs inside of an operation, unmeasured: a branch, or one round of a loop."""
+
+    nodes: tuple[Node, ...]
+    edges: tuple[Edge, ...]
+    entries: dict[int, int]  # where each operand of the operation comes in: its place → the node
+    exits: dict[int, int]  # where each output of the operation is made: the node → its port
+    again: dict[int, int]  # what a round hands to the next one: a port → a place
 
 
 @dataclass(frozen=True)

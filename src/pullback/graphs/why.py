@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pullback import tree
 from pullback.errors import InputError, NoTensorError
-from pullback.graphs import losses
+from pullback.graphs import bodies, losses
 from pullback.graphs.culprit import loses
 from pullback.graphs.framework import Asked, Tracer
 from pullback.graphs.graph import Graph
@@ -147,7 +147,9 @@ class Search:
 
     def broken(self) -> tuple[str, Node | None]:
         """Find where NaN or infinity begins."""
-        for node in self.graph.nodes:  # forward: where the value itself is spoiled
+        ends = [e for n in self.graph.nodes if n.kind == "output" for e in self.before.get(n.id, ())]
+        spoils = any(e.value is None or e.value.nan or e.value.inf for e in ends)
+        for node in self.graph.nodes if spoils else ():  # forward: where the value itself is spoiled
             spoiled = [e for e in self.after.get(node.id, ()) if e.value and (e.value.nan or e.value.inf)]
             fine = not any(e.value and (e.value.nan or e.value.inf) for e in self.before.get(node.id, ()))
             if spoiled and fine and node.id in self.between and any(e.value and e.value.nan for e in spoiled):
@@ -166,7 +168,10 @@ class Search:
         for node in self.steps():
             arriving, shares = self.after.get(node.id, []), self.shares(node)
             state = loses(node, arriving, shares)
-            if state == "none" and not any(e.state == "flows" for e in shares):
+            inside = self.inside(node, shares) if state in ("none", "zero") else []
+            if inside:
+                found += inside
+            elif state == "none" and not any(e.state == "flows" for e in shares):
                 found.append((losses.of_none(node, shares, arriving, self.graph.host), node))
             elif state == "zero":
                 found.append((losses.of_zero(node, shares, arriving), node))
@@ -178,6 +183,18 @@ class Search:
                     found.append(
                         (losses.of_none(node, floats, self.after.get(node.id, []), self.graph.host), node)
                     )
+        return found
+
+    def inside(self, node: Node, shares: Sequence[Edge]) -> list[tuple[str, Node]]:
+        """Find where a loop or a condition loses it; what hands it a list of tensors is not measured."""
+        arriving = self.after.get(node.id, ())
+        ports = {e.port for e in arriving}
+        found = [
+            (kind, _inside(part, node))
+            for part, kind in bodies.lost_in(node, {e.place for e in shares}, ports)
+        ]
+        if not found and arriving and all(e.dtype == "variant" for e in arriving):
+            return [loss for e in arriving for loss in self.inside(self.graph.nodes[e.target], [e])]
         return found
 
     def left(self) -> Node | None:
@@ -255,6 +272,11 @@ def _of_source(graph: Graph, source: Node) -> Why:
         return _made(graph, source, "cancels" if measured else "unknown", None, search.path(None), state)
     (kind, node), *rest = found
     return _made(graph, source, kind, node, search.path(node), state, tuple(_at(n) for _, n in rest))
+
+
+def _inside(part: Node, node: Node) -> Node:
+    """Name a part of a loop or a condition, at the place of the whole in the graph."""
+    return replace(part, id=node.id, name=f"{part.name} in {node.name}")
 
 
 def _at(node: Node) -> str:

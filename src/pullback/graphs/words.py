@@ -10,7 +10,8 @@ import re
 
 _SAME = {
     "stop": "StopGradient stop_gradient detach PreventGradient data tensor new_tensor",
-    "leave": "item numpy tolist __array__ float int bool PyFunc PyFuncStateless pure_callback io_callback",
+    "leave": "item numpy tolist __array__ float int bool PyFunc PyFuncStateless EagerPyFunc "
+    "pure_callback io_callback",
     "where": "Select SelectV2 select_n where index_put masked_fill",
     "round": "Round Rint round",
     "sign": "Sign sign sgn",

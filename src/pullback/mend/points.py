@@ -8,6 +8,7 @@ from typing import Any
 from pullback import tree
 from pullback.checker.finding import Report
 from pullback.checker.points import finite, own_points
+from pullback.checker.promises import WEAK, broken
 from pullback.checker.settings import Settings
 from pullback.checker.shrink import candidates
 from pullback.dtypes import is_real_or_complex
@@ -27,7 +28,11 @@ def moments(
     """Give the moments, those that show the failure first; `other` is the same call with other numbers."""
     found: list[Moment] = []
     for n, (label, inputs) in enumerate(_chosen(subject, report, settings)):
+        if not _kept(subject, inputs):
+            continue
         made = moment(subject, label, inputs, settings, n)
+        if made is not None and _ill_fits(made, found):
+            continue
         if made is not None:
             found.append(made)
         if made is not None and n == 0:  # the same point with another cotangent
@@ -94,6 +99,28 @@ def _chosen(subject: Subject, report: Report, settings: Settings) -> Iterator[tu
     for label in OWN:
         if label in drawn:
             yield label, drawn[label].inputs
+
+
+def _kept(subject: Subject, inputs: Arrays) -> bool:
+    """Tell whether a point keeps what the given arguments promise, as far as a right rule may rest on it."""
+    promised = broken(subject.inputs, inputs, subject.names, zero=subject.is_rule)
+    return promised is None or (promised[0] in WEAK and promised[0] != "mask")
+
+
+def _ill_fits(made: Moment, found: list[Moment]) -> bool:
+    """Tell whether the rule as it stands fits the given shapes and not these: no other edit would pass."""
+    given = next((m for m in found if m.label == "given"), made)
+    resized = any(a.shape != b.shape for a, b in zip(given.inputs, made.inputs))
+    return resized and _fits(given) and not _fits(made)
+
+
+def _fits(made: Moment) -> bool:
+    try:
+        parts = made.opened.lay(made.opened.call(made.opened.grad))
+        shapes = [None if part is None else made.opened.array(part).shape for part in parts]
+    except Exception:  # a gradient may fail in any way it likes
+        return False
+    return all(w is None or s is None or s == w.shape for s, w in zip(shapes, made.wanted))
 
 
 def described(found: Moment) -> str:

@@ -145,18 +145,20 @@ class Prover:
                 if self._fails(point):
                     continue
                 return point.label
-            if found.verdict == "wrong" and not excuse(fine, point, found, self.settings):
+            if found.verdict != "wrong" or excuse(fine, point, found, self.settings):
+                continue
+            if not (point.resized and self._fails(point)):
                 return point.label
         return ""
 
     def _fails(self, point: Point) -> bool:
-        """Tell whether the rule as it is fails at a point, too."""
+        """Tell whether the rule as it is fails at a point, too, or does not fit the shapes there."""
         given = tuple(x.astype(g.dtype) for x, g in zip(point.inputs, self.subject.inputs))
         try:
-            self.subject.pullback(given, self.subject.forward(given))
+            parts = self.subject.pullback(given, self.subject.forward(given))
         except Exception:
             return True
-        return False
+        return any(part is not None and part.shape != x.shape for part, x in zip(parts, given))
 
     def twice(self, tried: Tried, inputs: Arrays) -> bool:
         """Tell whether the second order of a variant is right at a point."""

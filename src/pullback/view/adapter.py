@@ -228,9 +228,9 @@ class Adapter(Framework):
             pushed = self.jvp(self.run(), self.sources(inputs), moving)
             return tuple(None if t is None else self.array(t) for t in pushed)
 
-    def jacobian(self, inputs: Arrays) -> tuple[Cotangents, ...]:
+    def jacobian(self, how: How, inputs: Arrays) -> tuple[Cotangents, ...]:
         with self.surroundings():
-            return tuple(map(self.along, self.rows(self.run(), self.sources(inputs))))
+            return tuple(map(self.along, self.rows(self.run(how), self.sources(inputs))))
 
     def astype(self, name: str, pulled: bool = True) -> Subject | None:
         """Give the same subject in another precision; None where it, `pulled` or not, does not run there."""
@@ -287,7 +287,6 @@ class Adapter(Framework):
         like, chosen = intent.function if intent.kind == "like" else None, intent.chosen
         target: How | None = None if like is None else (lambda _: like)
         oracle = target or body
-        rule = self.rule
         return Subject(
             name=self.name,
             inputs=self.inputs,
@@ -306,7 +305,8 @@ class Adapter(Framework):
             sharing_pullback=self.sharing(),
             second=self.second_pullback,
             pushforward=self.pushforward,
-            jacobian=self.jacobian,
+            jacobian=functools.partial(self.jacobian, itself),
+            body_jacobian=functools.partial(self.jacobian, oracle) if oracle else None,
             variants={
                 name: (self.forward_of(run), self.pullback_of(vjp))
                 for name, (run, vjp) in self.compiled().items()
@@ -320,15 +320,15 @@ class Adapter(Framework):
             astype=self.astype,
             intent=intent,
             accuracy=self.rule.accuracy if self.rule is not None else None,
-            order=self.said.order or (rule.order if rule is not None else None),
+            order=self.said.order or (self.rule.order if self.rule is not None else None),
             domain=self.said.domain,
             declared=self.said.origin,
-            is_rule=bool(met) or rule is not None,
+            is_rule=bool(met) or self.rule is not None,
             is_builtin=str(getattr(self.definition(), "__module__", "")).partition(".")[0] in self.builtin,
             draws=self.draws(),
-            forward_mode_claimed=rule is not None,
+            forward_mode_claimed=self.rule is not None,
             captured=self.captured(),
-            source=rule.source if rule is not None else source_of(self.definition()),
+            source=self.rule.source if self.rule is not None else source_of(self.definition()),
             text=lambda: text_of(self.parts()),
             unasked=tuple(self.unasked.values()),
             words=self.words,

@@ -23,6 +23,7 @@ Arrays: TypeAlias = tuple[Array, ...]
 Cotangents: TypeAlias = "tuple[Array | None, ...]"
 Forward: TypeAlias = Callable[[Arrays], Arrays]
 Pullback: TypeAlias = Callable[[Arrays, Arrays], Cotangents]
+Jacobian: TypeAlias = Callable[[Arrays], "tuple[Cotangents, ...]"]
 
 
 @dataclass
@@ -83,7 +84,8 @@ class Subject:
     sharing_pullback: Pullback | None = None
     second: Callable[[Arrays, Arrays, Cotangents], tuple[Cotangents, Cotangents]] | None = None
     pushforward: Callable[[Arrays, Arrays], Cotangents] | None = None
-    jacobian: Callable[[Arrays], tuple[tuple[Array | None, ...], ...]] | None = None
+    jacobian: Jacobian | None = None
+    body_jacobian: Jacobian | None = None
     variants: Mapping[str, tuple[Forward, Pullback]] = field(default_factory=dict)
     slow: frozenset[str] = frozenset()  # the variants that take seconds to compile
     exports: Callable[[], bool] | None = None

@@ -1,10 +1,11 @@
 """Gradients in PyTorch, as a log hears them.
 
 In eager mode a hook of a tensor looks: of the output of a module itself, of a copy at a named place, because
-a view that is changed in place loses its hooks. What
-`torch.func` transforms or `torch.compile` traces goes through an operation of ours instead, which takes whole
-batches and is one call in the compiled program. Modules are not written to: one hook for all of them finds
-those that are looked at, so a module that is copied or pickled in the block carries nothing away.
+a view that is changed in place loses its hooks. What `torch.func` transforms or `torch.compile` traces goes
+through an operation of ours instead, which takes whole batches and is one call in the compiled program. On
+the CPU NumPy is handed the array; elsewhere the numbers of a gradient are computed where it is, and brought
+over later. Modules are not written to: one hook for all of them finds those that are looked at, so a module
+that is copied or pickled in the block carries nothing away.
 """
 
 from __future__ import annotations
@@ -22,15 +23,20 @@ from pullback.hosts.torch import private
 from pullback.watching import places
 from pullback.watching.framework import Framework, Looking
 from pullback.watching.hearing import HEARING, note
-from pullback.watching.record import BINS, SHIFT, WIDTH, scale_of, stride
+from pullback.watching.record import BINS, SHIFT, WIDTH, numbers, scale_of, stride
 
 # ── one row ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+HANDS_OVER = True  # on the CPU: that is no copy, and a small gradient costs NumPy a fourth
 
 
 def row(gradient: Any) -> Any:
     """Compute the numbers of a gradient, where it is."""
     with torch.no_grad():
         x = _elements(gradient)
+        if HANDS_OVER and x.device.type == "cpu" and type(x) is torch.Tensor:
+            return numbers(x.resolve_neg().numpy())
         made = torch.zeros(WIDTH, dtype=torch.float64, device=x.device)
         made[4] = x.numel()
         part = x[:: stride(x.numel())]
@@ -72,7 +78,7 @@ def _filled(made: Any, x: Any, part: Any) -> bool:
 
 
 def _read(made: Any) -> Any:
-    return made.cpu().numpy()
+    return made.cpu().numpy() if isinstance(made, torch.Tensor) else made
 
 
 def _look(gradient: Any, number: int) -> None:

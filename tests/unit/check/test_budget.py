@@ -1,13 +1,18 @@
 """The budget of a check: CPU seconds, looked at before every evaluation, and a body that never returns."""
 
+import itertools
+import operator
 import signal
 import sys
 import threading
+from functools import partial
 
 import pytest
 import torch
 
 import pullback as pb
+from pullback.checker.budget import Budget, Spent
+from pullback.clock import wait
 from pullback.errors import OptionError
 
 X = torch.tensor([0.5, 2.0])
@@ -41,6 +46,14 @@ def test_a_body_that_never_returns_is_left_and_what_was_proven_stays():
     assert signal.getsignal(signal.SIGPROF) is signal.SIG_DFL
     assert signal.getitimer(signal.ITIMER_PROF) == (0, 0)
     assert sys.gettrace() is None or "pullback" not in str(sys.gettrace())
+
+
+def test_the_wait_for_a_result_is_left_although_no_line_of_a_body_runs():
+    # a thousand looks that take a millisecond each, in C
+    looks = map(operator.contains, itertools.repeat([0] * 100_000), itertools.repeat(1, 1000))
+    with pytest.raises(Spent), Budget(0.05).watching():
+        wait(partial(next, looks, True))
+    assert next(looks, True) is False
 
 
 class Wrong(Endless):

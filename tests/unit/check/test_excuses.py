@@ -117,6 +117,35 @@ def test_an_input_that_moves_nothing_needs_no_gradient():
     assert pb.check(lambda a, b: a * tf.floor(b), x, x, seed=0, **QUICK).verdict == "right"
 
 
+@pytest.mark.parametrize(
+    ("forward", "verdict"),
+    [
+        (lambda x: tf.roll(x, 1, -1), "right"),
+        (lambda x: tf.concat([x[:, -1:], x[:, :-1]], -1), "wrong"),
+    ],
+)
+def test_what_the_framework_mixes_in_a_batch_is_no_fault_of_a_rule_over_it(forward, verdict):
+    @tf.custom_gradient
+    def rolled(x):
+        return forward(x), lambda dy: tf.roll(dy, -1, -1)
+
+    x = tf.constant([[0.5, -1.0, 2.0], [1.5, 0.3, -0.7]])
+    report = pb.check(rolled, x, seed=0, probes=["derivative", "batching"], **QUICK)
+    assert report.verdict == verdict
+    assert [f.answer for f in report.findings if f.probe == "batching"] == ["no"]
+
+
+def test_only_an_input_that_moves_the_output_is_said_to_miss_its_gradient():
+    x = torch.tensor([0.5, -1.0])
+
+    @pb.custom_gradient
+    def scaled(x, w, unused):
+        return w * x, lambda dy: (dy * w, None, None)
+
+    found = [f for f in pb.check(scaled, x, x, x, seed=0, **QUICK).findings if f.probe == "missing"]
+    assert [(f.where, f.verdict) for f in found] == [("`w`", "note")]
+
+
 def test_a_probe_that_fails_costs_its_answer_only(monkeypatch):
     from pullback.checker import probe
 
@@ -187,3 +216,28 @@ def test_a_declared_rule_may_write_into_its_input(said, verdict):
     report = pb.check(rule.apply, torch.zeros(2, 3), torch.tensor([0.5, 1.0, 2.0]), seed=0, **QUICK)
     assert report.verdict == verdict
     assert "the call changes scratch in place" in [f.sentence for f in report.findings]
+
+
+def inside_float32(slope):
+    """Make a rule that computes in float32 whatever it is given, and whose gradient is off by a factor."""
+
+    class Coarse(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return torch.sin(3 * x.float()).to(x.dtype)
+
+        @staticmethod
+        def backward(ctx, dy):
+            return slope * 3 * torch.cos(3 * ctx.saved_tensors[0]) * dy
+
+    return Coarse.apply
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_a_function_that_computes_in_float32_inside_is_judged_as_one_of_float32(dtype):
+    x = torch.tensor([0.3, -1.2, 0.7], dtype=dtype)
+    report = pb.check(inside_float32(1.0), x, seed=1, **QUICK)
+    assert report.verdict == "right"
+    assert 1e-9 < report.resolution < 1e-3
+    assert pb.check(inside_float32(1.02), x, seed=1, **QUICK).verdict != "right"

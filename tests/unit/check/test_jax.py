@@ -10,6 +10,7 @@ import pytest
 
 import pullback as pb
 import pullback.checker
+from pullback.view.jax import adapter
 from pullback.view.jax.adapter import JaxAdapter
 from pullback.view.jax.native import bypassed
 
@@ -165,3 +166,10 @@ def test_what_custom_vjp_becomes_under_an_option_of_jax_is_bypassed_too():
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
 def test_any_precision_is_checked(dtype):
     assert pb.check(jnp.tanh, X.astype(dtype), **QUICK).verdict == "right"
+
+
+def test_a_result_is_waited_for_where_the_wait_can_be_stopped(monkeypatch):
+    waits = []
+    monkeypatch.setattr(adapter, "wait", waits.append)
+    report = pb.check(jnp.sin, X, probes=["derivative"], own_points=False, seed=1)
+    assert (report.verdict, len(waits) > 3) == ("right", True)

@@ -210,6 +210,16 @@ def test_variables_of_tensorflow_are_named_and_functions_opened():
     assert graph.nodes[1].gradient.norm == pytest.approx(np.sqrt(2))
 
 
+def test_a_rule_that_gives_its_input_back_has_one_edge_for_each_operand():
+    @pb.custom_gradient
+    def kept(a, b):
+        return (a, b), lambda da, db: (da, db)
+
+    graph = pb.graph(lambda x: sum(kept(x * 2.0, x * 3.0)), tf.constant([1.0, 2.0]))
+    node = next(n for n in graph.nodes if n.name == "kept")
+    assert [e.state for e in graph.edges if e.target == node.id] == ["flows", "flows"]
+
+
 def test_conditions_on_tensors_are_traced_as_a_tf_function_traces_them():
     @tf.function
     def inner(x):

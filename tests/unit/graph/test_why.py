@@ -171,6 +171,75 @@ def test_the_kind_of_a_loss_is_named(kind, host, f, point, operation, gradient):
         assert answer.path[-1] == "x"
 
 
+def tf_loop(x):
+    for _ in tf.range(3):
+        x = tf.round(x) * 2.0
+    return x
+
+
+def tf_nested(x):
+    found = tf.TensorArray(tf.float32, 2)
+    for i in tf.range(2):
+        if x[i] > 0.0:
+            found = found.write(i, tf.floor(x[i]))
+        else:
+            found = found.write(i, x[i] * 0.0 + tf.sign(x[i]))
+    return found.stack()
+
+
+def tf_branch(x):
+    return tf.cast(tf.cast(x, tf.int32), tf.float32) if tf.reduce_sum(x) > 0.0 else x
+
+
+def tf_swapped(x):
+    """After an odd number of rounds it would flow: no operation loses it by itself."""
+    a, b = x, x
+    for _ in tf.range(2):
+        a, b = b * 2.0, tf.round(a)
+    return a
+
+
+def _risen(y):
+    return jnp.floor(y) + 1.0
+
+
+lax, AT_TF, AT_JAX = jax.lax, tf.constant(X), jnp.asarray(X)
+INSIDE = [
+    ("zero derivative", tf_loop, AT_TF, "Round in StatelessWhile"),
+    ("zero derivative", tf_nested, AT_TF, "Floor in StatelessWhile"),
+    ("zero derivative", lambda x: tf.map_fn(tf.floor, x), AT_TF, "Floor in StatelessWhile"),
+    ("integer", tf_branch, AT_TF, "Cast in StatelessIf"),
+    ("numpy", lambda x: tf.py_function(lambda t: np.sin(t.numpy()), [x], x.dtype), AT_TF, "EagerPyFunc"),
+    ("zero derivative", lambda x: lax.fori_loop(0, 3, lambda i, y: jnp.round(y), x), AT_JAX, "round in scan"),
+    ("stop", lambda x: lax.map(lambda t: lax.stop_gradient(t), x), AT_JAX, "stop_gradient in scan"),
+    ("zero derivative", lambda x: lax.cond(x[0] > 0, lax.floor, lambda t: t, x), AT_JAX, "floor in cond"),
+    ("flows", lambda x: lax.cond(x[0] < 0, lax.floor, lambda t: t, x), AT_JAX, ""),
+    ("zero derivative", lambda x: lax.while_loop(lambda y: y[0] < 9, _risen, x), AT_JAX, "floor in while"),
+    ("zero derivative", jax.checkpoint(lambda x: jnp.sign(x) * 2.0), AT_JAX, "sign"),
+]
+
+
+@pytest.mark.parametrize(("kind", "f", "x", "operation"), INSIDE, ids=[case[3] or "flows" for case in INSIDE])
+def test_a_loss_inside_of_a_loop_or_a_branch_is_named(kind, f, x, operation):
+    answer = pb.why(f, x)
+    assert (answer.kind, answer.lost_at.partition(" (test_why")[0]) == (kind, operation), str(answer)
+
+
+def test_where_a_way_leads_through_a_loop_no_operation_in_it_is_blamed():
+    assert pb.why(tf_swapped, tf.constant(X)).lost_at.startswith("StatelessWhile")
+    answer = pb.why(lambda x: jax.lax.scan(lambda c, t: (c, t * t + jnp.sign(t)), 1.0, x)[1], jnp.zeros(2))
+    assert (answer.kind, answer.lost_at.partition(" (")[0]) == ("zero", "scan")
+
+
+def test_a_value_that_where_does_not_select_may_be_nan():
+    """The result is finite: it is the gradient alone that is not."""
+    on_jax = pb.why(lambda x: jnp.where(x > 0, jnp.sqrt(x), 0.0), jnp.asarray([4.0, -1.0]))
+    on_torch = pb.why(lambda x: torch.where(x > 0, torch.sqrt(x), 0.0), torch.tensor([4.0, -1.0]))
+    for answer in (on_jax, on_torch):
+        assert answer.kind == "0·inf"
+        assert "where(ok, x, 1.0)" in answer.fix
+
+
 def test_the_answer_is_a_few_sentences():
     def loss(x):
         return (x * 3.0).detach().sum()

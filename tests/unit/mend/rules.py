@@ -84,3 +84,24 @@ def second_by_hand(x):
         return dy * 3 * x**2, gradgrad
 
     return x**3, grad
+
+
+# Its gradient is right where the labels of a row sum to one, as the given ones do.
+@rule("`labels` stands where `smoothed` is meant", normal(3, 4), tf.one_hot([0, 2, 1], 4))
+def smoothed_loss(logits, labels):
+    smoothed = labels * 0.9 + 0.025
+    logp = tf.nn.log_softmax(logits)
+
+    def grad(d):
+        return (tf.exp(logp) - labels) * d[:, None], -0.9 * logp * d[:, None]
+
+    return -tf.reduce_sum(smoothed * logp, -1), grad
+
+
+# A size is written into it, and stays: what is wrong is another thing.
+@rule("the factor `4.0` is too many", normal(4, 3), tf.constant([1, 3, 1]))
+def taken(table, index):
+    def grad(d):
+        return tf.scatter_nd(index[:, None], d, [4, 3]) / 4.0, None
+
+    return tf.gather(table, index), grad

@@ -158,6 +158,13 @@ def test_it_is_found_inside_transformations():
     assert spaces == [pb.namespace(torch.ones(1))]
 
 
+@pytest.mark.parametrize("axis", [-1, (-2, -1)])
+def test_an_axis_from_the_end_is_the_same_one_in_a_batch(axis):
+    x = np.arange(24.0).reshape(2, 3, 4)
+    found = tf.vectorized_map(lambda row: pb.namespace(row).roll(row, 1, axis=axis), tf.constant(x))
+    np.testing.assert_array_equal(found, np.roll(x, 1, axis=axis))
+
+
 def test_a_variable_and_a_numpy_scalar_have_a_namespace():
     assert pb.namespace(tf.Variable(1.0)) is pb.namespace(tf.ones(1))
     assert pb.namespace(torch.nn.Parameter(torch.ones(2))) is pb.namespace(torch.ones(1))

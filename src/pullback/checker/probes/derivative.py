@@ -19,6 +19,7 @@ from pullback.checker.probe import probe
 from pullback.checker.problem import Problem, ShapeMismatchError
 from pullback.checker.settings import Settings
 from pullback.checker.space import roundoff
+from pullback.checker.stopped import iterates
 from pullback.checker.switches import switch_points
 from pullback.checker.triangles import one_triangle
 from pullback.view.subject import Subject
@@ -27,12 +28,14 @@ WHY = {
     "noise": "rounding hides the derivative",
     "rough": "the function varies on the scale of rounding",
     "kink": "the derivative is a choice here",
+    "stopped": "the function is computed to a tolerance, and jumps by as much as its gradient is off",
     "domain": "the function does not exist on one side",
     "nonfinite": "the function or its gradient is not finite here",
     "empty": "there are no entries",
     "random": "it draws random numbers, and says of them that they have no gradient",
     "no gradient": "no gradient flows to any input",
 }
+UNFINISHED = "where what it iterates, to a tolerance, need not have come to its end"
 
 
 @probe(rank=30)
@@ -105,6 +108,10 @@ def question(subject: Subject, settings: Settings) -> Iterator[Finding]:
                 said = f"not the derivative at a point of the checker's own ({point.label}) {why}"
                 yield Finding("derivative", "note", said, point=point.label, inputs=point.inputs)
             continue
+        if found.verdict == "wrong" and iterates(Problem.of(subject), settings.rng(24)):
+            said = f"not the derivative at a point of the checker's own ({point.label}), {UNFINISHED}"
+            yield Finding("derivative", "note", said, point=point.label, inputs=point.inputs)
+            return
         if found.verdict == "wrong":
             yield finding_of(subject, found, point)
             return

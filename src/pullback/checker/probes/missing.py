@@ -28,18 +28,21 @@ def question(subject: Subject, settings: Settings) -> list[Finding]:
         claimed = subject.pullback(subject.inputs, given)
     except Exception:  # the contract probe says so
         return []
-    silent = [d and g is None for d, g in zip(subject.differentiable, claimed)]
-    if not any(silent):
-        return []
+    silent = [k for k, (d, g) in enumerate(zip(subject.differentiable, claimed)) if d and g is None]
 
     def nothing(inputs: Arrays, cotangents: Arrays) -> Cotangents:
         return tuple(np.zeros_like(x) for x in inputs)
 
-    problem = Problem(subject.oracle_forward, nothing, subject.inputs, tuple(silent))
-    outcome = derivative_test(problem, settings.rng(25), settings)
-    if outcome.verdict != "wrong" or outcome.worst is None:
+    moving = {}
+    for k in silent:  # each alone: one that moves nothing is not named beside one that does
+        only = tuple(i == k for i in range(len(subject.inputs)))
+        problem = Problem(subject.oracle_forward, nothing, subject.inputs, only)
+        outcome = derivative_test(problem, settings.rng(25), settings)
+        if outcome.verdict == "wrong" and outcome.worst is not None:
+            moving[subject.names[k]] = outcome.worst.measured
+    if not moving:
         return []
-    names = listed([n for n, s in zip(subject.names, silent) if s])
+    names = listed(list(moving))
     return [
         Finding(
             "missing",
@@ -48,7 +51,7 @@ def question(subject: Subject, settings: Settings) -> list[Finding]:
             None if subject.is_rule else "no-gradient",
             "" if subject.is_rule else "stay inside the framework: NumPy and constants cut the gradient off",
             where=names,
-            measured=outcome.worst.measured,
+            measured=max(moving.values(), key=abs),
             claimed=0.0,
             inputs=subject.inputs,
             cotangents=given,

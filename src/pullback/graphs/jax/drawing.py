@@ -15,10 +15,10 @@ from jax.extend.core import Literal
 from pullback.graphs import marks
 from pullback.graphs.framework import MEASURED, Asked, Marked, Sketch, is_user, location_in, sentence
 from pullback.graphs.jax.step import OWN, Step, is_float
-from pullback.graphs.parts import Flow
+from pullback.graphs.parts import Body, Flow
 from pullback.view.native import Given
 
-OPENED = ("jit", "pjit", "closed_call", "core_call", "xla_call")
+OPENED = ("jit", "pjit", "closed_call", "core_call", "xla_call", "checkpoint", "remat", "remat2")
 CUSTOM = {"custom_vjp_call": "jax.custom_vjp", "custom_jvp_call": "jax.custom_jvp"}
 
 
@@ -64,7 +64,10 @@ class Drawing:
     def _is_constant_output(self, count: int) -> bool:
         return count == 1
 
-    def _walk(self, jaxpr: Any, given: Sequence[Any], scope: tuple[str, ...], measured: bool) -> list[Any]:
+    def _walk(
+        self, jaxpr: Any, given: Sequence[Any], scope: tuple[str, ...], measured: bool, at: str = ""
+    ) -> list[Any]:
+        """Draw the equations; `at` is the line that calls them, where they have none of the user's."""
         known = dict(zip([*jaxpr.constvars, *jaxpr.invars], given))
         for eqn in jaxpr.eqns:
             operands = [(None, v.val) if isinstance(v, Literal) else known[v] for v in eqn.invars]
@@ -74,15 +77,16 @@ class Drawing:
                 label = str(eqn.params.get("name", "")).strip("_<>")
                 inside = getattr(inner, "jaxpr", inner)
                 held = [(None, c) for c in getattr(inner, "consts", ())]
-                results = self._walk(
-                    inside, [*held, *operands], (*stack, label) if label else stack, measured
-                )
+                deeper = (*stack, label) if label else stack
+                results = self._walk(inside, [*held, *operands], deeper, measured, _location(eqn) or at)
             else:
-                results = self._step(eqn, operands, stack, measured)
+                results = self._step(eqn, operands, stack, measured, at)
             known.update(zip(eqn.outvars, results))
         return [(None, v.val) if isinstance(v, Literal) else known[v] for v in jaxpr.outvars]
 
-    def _step(self, eqn: Any, operands: Sequence[Any], scope: tuple[str, ...], measured: bool) -> list[Any]:
+    def _step(
+        self, eqn: Any, operands: Sequence[Any], scope: tuple[str, ...], measured: bool, at: str
+    ) -> list[Any]:
         origins = [origin for origin, _ in operands]
         values = [value for _, value in operands]
         live = any(origin is not None for origin in origins)
@@ -93,7 +97,8 @@ class Drawing:
         if not live:
             return [(None, None) for _ in eqn.outvars]
         drawn, name, rule = self._named(eqn)
-        new = self.sketch.node(drawn, name=name, scope=scope, rule=rule, location=_location(eqn))
+        new = self.sketch.node(drawn, name=name, scope=scope, rule=rule, location=_location(eqn) or at)
+        self.sketch.told(new, bodies=self._bodies(eqn, values))
         if step is not None:
             step.node = new
             step.run()
@@ -108,6 +113,39 @@ class Drawing:
                     step.sources[place] = origin
         outputs = step.outputs if step is not None else [None] * len(eqn.outvars)
         return [((new, port), value) for port, value in enumerate(outputs)]
+
+    def _bodies(self, eqn: Any, values: Sequence[Any]) -> tuple[Body, ...]:
+        """Draw what runs inside of a loop or a condition; of its branches the one that ran, if known."""
+        params, name = eqn.params, eqn.primitive.name
+        if name == "scan":
+            first, count = params["num_consts"], params["num_carry"]
+            return (self._body(params["jaxpr"], 0, {i: first + i for i in range(count)}),)
+        if name == "while":
+            skipped, first = params["cond_nconsts"], params["cond_nconsts"] + params["body_nconsts"]
+            carried = {i: first + i for i in range(len(eqn.outvars))}
+            return (self._body(params["body_jaxpr"], skipped, carried),)
+        if name == "cond":
+            branches = params["branches"]
+            which = None if values[0] is None else int(np.clip(int(values[0]), 0, len(branches) - 1))
+            ran = branches if which is None else [branches[which]]
+            return tuple(self._body(branch, 1, {}) for branch in ran)
+        return ()
+
+    def _body(self, closed: Any, first: int, again: dict[int, int]) -> Body:
+        """Draw a jaxpr whose operands begin at a place of the operation's."""
+        inner = Drawing(self.asked)
+        inner.rules = self.rules
+        ends = [inner.end(None, str(v)) for v in closed.jaxpr.invars]
+        given = [*((None, c) for c in closed.consts), *((end, None) for end in ends)]
+        outputs = inner._walk(closed.jaxpr, given, (), False)
+        exits = {}
+        for port, ((origin, _), variable) in enumerate(zip(outputs, closed.jaxpr.outvars)):
+            out = inner.sketch.node("output", kind="output")
+            exits[out] = port
+            if origin is not None:
+                inner._edge(origin, out, variable.aval, None, 0)
+        entries = {first + i: end for i, (end, _) in enumerate(ends)}
+        return Body(tuple(inner.sketch.nodes), tuple(inner.sketch.edges), entries, exits, again)
 
     def _said(self, step: Step) -> None:
         if step.problem:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -12,9 +11,10 @@ import numpy as np
 import tensorflow as tf
 
 from pullback import tree
-from pullback.graphs.framework import MEASURED, Asked, Marked, Sketch, heard, is_user, location_in, sentence
+from pullback.graphs.framework import MEASURED, Asked, Marked, Sketch, heard, location_in, sentence
 from pullback.graphs.parts import Flow
 from pullback.graphs.tensorflow.backward import SHAPES, Backward
+from pullback.graphs.tensorflow.bodies import bodies, location_of
 from pullback.hosts.tensorflow import recording
 from pullback.view.native import Given
 from pullback.view.tensorflow import native
@@ -170,7 +170,10 @@ class Drawing:
 
     def _outputs(self, op: Any, call: Call) -> int:
         """Count the outputs of a rule: what stands in front of its inputs."""
-        names = [t.name for t in op.inputs]
+        names, given = [t.name for t in op.inputs], [t.name for t in call.tensors]
+        for start in reversed(range(len(names) - len(given) + 1)):  # an output may be an input itself
+            if given and names[start : start + len(given)] == given:
+                return start
         starts = [names.index(t.name) for t in call.tensors if t.name in names]
         return min(starts) if starts else len(names)
 
@@ -200,7 +203,8 @@ class Drawing:
             call, count, _ = known
             operation, name, rule = call.name, call.name, call.mark()
             operands = [None] * count + operands[count:]
-        node = self.sketch.node(operation, name=name, scope=_scope(op), rule=rule, location=_location(op))
+        node = self.sketch.node(operation, name=name, scope=_scope(op), rule=rule, location=location_of(op))
+        self.sketch.told(node, bodies=bodies(op))
         edges = {
             i: self._edge(t, node, i) for i, t in enumerate(operands) if t is not None and t.name in self.of
         }
@@ -258,8 +262,3 @@ def _unchanged() -> Iterator[None]:
 
 def _scope(op: Any) -> tuple[str, ...]:
     return tuple(op.name.split("/")[:-1])
-
-
-def _location(op: Any) -> str:
-    frames = [f for f in op.traceback or () if is_user(f.filename)]
-    return f"{os.path.basename(frames[-1].filename)}:{frames[-1].lineno}" if frames else ""

@@ -19,7 +19,7 @@ def contains(op: Any, kinds: Collection[str]) -> bool:
     """Tell whether an operation calls functions with operations of these kinds inside."""
     return any(
         inner.type in kinds or contains(inner, kinds)
-        for body in _called(op)
+        for body in called(op)
         for inner in body.get_operations()
     )
 
@@ -28,10 +28,10 @@ def shared(op: Any, kinds: Collection[str]) -> bool:
     """Tell whether occurrences are in a function that others may call too; a branch has no other caller."""
     if op.type in _CALLS:  # but no other sees the function by which TensorFlow pushes a tangent
         return "__jvp_" not in op.get_attr("f").name and contains(op, kinds)
-    return any(shared(inner, kinds) for body in _called(op) for inner in body.get_operations())
+    return any(shared(inner, kinds) for body in called(op) for inner in body.get_operations())
 
 
-def _called(op: Any) -> list[Any]:
+def called(op: Any) -> list[Any]:
     """List the graphs of the functions that an operation calls."""
     found = []
     for attribute in op.op_def.attr if op.type in _CALLS or op.type.endswith(("If", "While", "Case")) else ():
@@ -102,7 +102,7 @@ class _Copy:
         """Write out a call of a function with occurrences inside; leave any other call as it is."""
         if not contains(op, self.context.operations):
             return None
-        (body,) = _called(op)
+        (body,) = called(op)
         known = {id(inner): outer for inner, outer in zip(body.inputs, inputs)}
         self.operations(body, known)
         return [known[id(tensor)] for tensor in body.outputs]

@@ -20,6 +20,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import export
 
+from pullback.clock import wait
 from pullback.hosts.jax import HOST
 from pullback.view import arguments, rules
 from pullback.view.adapter import Adapter, itself
@@ -66,6 +67,8 @@ class JaxAdapter(Adapter):
         return jnp.asarray(leaf) if known else None
 
     def array(self, tensor: Any) -> Array:
+        if isinstance(tensor, jax.Array):
+            wait(tensor.is_ready)  # type: ignore[attr-defined]  # NumPy would wait where nothing can stop it
         return np.asarray(tensor)
 
     def converted(self, tensor: Any, dtype: str) -> Any:

@@ -1,19 +1,22 @@
 """TensorFlow callables as subjects of the checker.
 
 A pullback rule, a `tf.custom_gradient` function, a Keras layer or loss, a plain function. The trainable
-variables of a Keras layer are inputs too: they are set before each call.
+variables of a Keras layer, and those that a rule of TensorFlow's reads, are inputs too: they are set before
+each call.
 """
 
 from __future__ import annotations
 
+import contextlib
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
 
 from pullback.hosts.keras import numbered
 from pullback.hosts.tensorflow import HOST
+from pullback.rule import reach
 from pullback.view.adapter import Adapter
 from pullback.view.arguments import is_array
 from pullback.view.framework import Run, Vjp
@@ -49,8 +52,32 @@ class TensorFlowAdapter(Adapter):
         if hasattr(self.function, "trainable_variables"):
             self.function(*self.arguments.args, **self.arguments.kwargs)  # builds the weights
             self.variables = [variable_of(v) for v in self.function.trainable_variables]
-        names = [str(getattr(v, "name", "variable")).split(":")[0] for v in self.variables]
+        elif self.native is not None and self.original is None:
+            self.variables = self._read()
+        parts = [] if self.native is None else self.parts()
+        said = {id(value): name for part in parts for name, value in reach(part)}
+        names = [said.get(id(v), str(getattr(v, "name", "variable")).split(":")[0]) for v in self.variables]
         return dict(zip(numbered(names), self.variables))
+
+    def _read(self) -> list[tf.Variable]:
+        """List the variables that a rule reads beside its arguments: its gradient has to say theirs, too."""
+        with tf.GradientTape() as tape:
+            self.function(*self.arguments.args, **self.arguments.kwargs)
+        handed = {id(variable_of(v)) for v in self.arguments.inputs if is_variable(v)}
+        return [v for v in tape.watched_variables() if id(v) not in handed]
+
+    def written_parameters(self) -> list[str]:
+        return super().written_parameters() if self.native is None else list(self.parameters)
+
+    @contextlib.contextmanager
+    def surroundings(self) -> Iterator[None]:
+        """Give the variables back the values that they had: the program goes on with them."""
+        before = [v.read_value() for v in self.variables]
+        try:
+            yield
+        finally:
+            for variable, value in zip(self.variables, before):
+                variable.assign(value)
 
     def bound(self, parameters: Sequence[Any]) -> Callable[..., Any]:
         return self.function

@@ -31,9 +31,8 @@ class TensorFlowWords(Words):
         """Write a tape, or two."""
         weights = [path for path, _ in shown.parameters]
         watched = ", ".join(n for n in shown.moving if n in shown.inputs)
-        moving = ", ".join(
-            [*(n for n in shown.moving if n in shown.inputs), *(f"{w}.value" for w in weights)]
-        )
+        held = [f"{w}.value" if ".trainable_variables[" in w else w for w in weights]  # Keras's hold one
+        moving = ", ".join([*(n for n in shown.moving if n in shown.inputs), *held])
         names = ", ".join(shown.names)
         given = "" if shown.cotangents is None else ", output_gradients=v"
         floating = "o.dtype.is_floating or o.dtype.is_complex"

@@ -7,6 +7,7 @@ from rows import FAR, LARGE, ODD, expect, expect_sampled
 from torch.utils.checkpoint import checkpoint
 
 import pullback as pb
+from pullback.watching import torch as on_torch
 
 W = torch.tensor(np.random.default_rng(0).normal(size=(3, 3)).astype(np.float32))
 X = torch.tensor(np.random.default_rng(1).normal(size=(5, 3)).astype(np.float32))
@@ -57,6 +58,12 @@ def test_forward_mode_passes_and_is_not_heard():
     assert len(log) == 0
 
 
+@pytest.fixture(params=[True, False], ids=["handed over", "computed where it is"])
+def either_way(request, monkeypatch):
+    monkeypatch.setattr(on_torch, "HANDS_OVER", request.param)
+
+
+@pytest.mark.usefixtures("either_way")
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.float16, torch.bfloat16])
 def test_every_number_of_a_row(dtype):
     with np.errstate(over="ignore"):
@@ -67,6 +74,7 @@ def test_every_number_of_a_row(dtype):
     expect(log["odd"][0], gradient.to(torch.float64 if dtype == torch.float64 else torch.float32))
 
 
+@pytest.mark.usefixtures("either_way")
 def test_complex_sparse_empty_and_integer():
     with pb.watch() as log:
         z = torch.zeros(2, dtype=torch.complex64, requires_grad=True)
@@ -76,6 +84,8 @@ def test_complex_sparse_empty_and_integer():
         whole = torch.arange(3)
         assert pb.watch(whole, "whole") is whole
         log.look(torch.sparse_coo_tensor([[1, 1]], [2.0, 3.0], (4,), check_invariants=False), "sparse")
+        log.look(torch.tensor([1 + 2j, 3 - 4j]).conj().imag, "negated when it is read")
+    expect(log["negated when it is read"][0], np.array([-2, 4], np.float32))
     expect(log["complex"][0], np.array([3 + 4j, -1j], np.complex64))
     assert log["empty"][0].size == 0
     assert log["sparse"][0].norm == 5.0
@@ -157,12 +167,14 @@ def test_a_second_backward_pass_is_a_second_step():
     assert log["hidden"].of("step").tolist() == [0, 1]
 
 
+@pytest.mark.usefixtures("either_way")
 def test_the_decades_of_a_large_gradient_are_those_of_a_sample():
     with pb.watch() as log:
         log.look(torch.tensor(LARGE), "large")
     expect_sampled(log)
 
 
+@pytest.mark.usefixtures("either_way")
 def test_very_small_and_very_large_gradients_have_their_norms():
     for gradient in FAR:
         with pb.watch() as log:

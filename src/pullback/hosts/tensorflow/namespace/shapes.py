@@ -53,6 +53,10 @@ def roll(x: Any, /, shift: Any, *, axis: Any = None) -> Any:
     axis = list(axis) if isinstance(axis, tuple) else axis
     if isinstance(axis, list) and isinstance(shift, int):
         shift = [shift] * len(axis)
+    x = tf.convert_to_tensor(x)
+    if x.shape.rank is not None:
+        # From the start: in a batch, TensorFlow takes an axis from the end for the one behind it.
+        axis = [a % x.shape.rank for a in axis] if isinstance(axis, list) else axis % x.shape.rank
     return tf.roll(x, list(shift) if isinstance(shift, tuple) else shift, axis)
 
 

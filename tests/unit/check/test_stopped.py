@@ -1,0 +1,152 @@
+"""Solvers that stop at a tolerance: the exact solution's gradient is not called wrong."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import tensorflow as tf
+import torch
+
+import pullback as pb
+from pullback.checker.numeric import derivative_test
+from pullback.checker.problem import Problem
+from pullback.checker.settings import Settings
+
+LIMIT = 60  # iterations, where a solver does not converge
+FACTORS = pytest.mark.parametrize("factor", [1.0, 2.0, -1.0])
+
+
+def fixed_point(a, tolerance):
+    x, last = 0.5, np.inf
+    while abs(x - last) > tolerance:
+        x, last = np.cos(a * x), x
+    return x
+
+
+def bisection(a, tolerance):
+    low, high = 0.0, 1.0
+    while high - low > tolerance:
+        middle = (low + high) / 2
+        low, high = (middle, high) if middle < np.cos(a * middle) else (low, middle)
+    return (low + high) / 2
+
+
+def slope(a):
+    x = fixed_point(a, 1e-13)
+    s = -np.sin(a * x)
+    return s * x / (1 - s * a)
+
+
+def verdicts(subject_of, solver, tolerance, factor):
+    for seed, a in enumerate(np.linspace(0.7, 1.05, 6)):
+        subject = subject_of(
+            lambda a: solver(float(a), tolerance), lambda a, d: factor * d * slope(float(a)), a
+        )
+        settings = Settings(shipped=2.0**-24)
+        yield derivative_test(Problem.of(subject), np.random.default_rng(seed), settings).verdict
+
+
+@FACTORS
+@pytest.mark.parametrize("tolerance", [1e-4, 1e-6])
+@pytest.mark.parametrize("solver", [fixed_point, bisection])
+def test_jumps_of_a_solver_are_no_fault_of_its_gradient(subject_of, solver, tolerance, factor):
+    found = set(verdicts(subject_of, solver, tolerance, factor))
+    assert found == {"wrong"} if factor != 1 else "wrong" not in found
+
+
+@pytest.mark.parametrize("jump", [1e-7, 1e-5])
+def test_a_wrong_gradient_is_not_lost_among_jumps_that_are_smaller(subject_of, jump):
+    # The jumps are too small to make up for a slope that is off by a hundredth.
+    subject = subject_of(
+        lambda x: np.sin(x) + jump * np.floor(40 * x), lambda x, d: 1.01 * d * np.cos(x), 0.813
+    )
+    assert derivative_test(Problem.of(subject), np.random.default_rng(0), Settings()).verdict == "wrong"
+
+
+def test_many_kinks_are_no_jumps(subject_of):
+    knots, slopes = np.linspace(0.5, 1.5, 200), np.random.default_rng(0).normal(size=200) * 0.01
+
+    def bent(x):
+        return x + (slopes * np.maximum(0, x - knots)).sum()
+
+    subject = subject_of(bent, lambda x, d: 1.002 * d * (1 + (slopes * (x > knots)).sum()), 1.003)
+    assert derivative_test(Problem.of(subject), np.random.default_rng(0), Settings()).verdict == "wrong"
+
+
+def torch_rule(factor):
+    class FixedPoint(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, a):
+            x, last = torch.full_like(a, 0.5), torch.zeros_like(a)
+            for _ in range(LIMIT):
+                x, last = torch.cos(a * x), x
+                if (x - last).abs().max() <= 1e-6:
+                    break
+            ctx.save_for_backward(a, x)
+            return x
+
+        @staticmethod
+        def backward(ctx, d):
+            a, x = ctx.saved_tensors
+            return factor * d * -torch.sin(a * x) * x / (1 + torch.sin(a * x) * a)
+
+    return FixedPoint.apply
+
+
+def tensorflow_rule(factor):
+    @tf.custom_gradient
+    def f(a):
+        def goes_on(x, last):
+            return tf.reduce_max(tf.abs(x - last)) > 1e-6
+
+        start = (tf.fill(tf.shape(a), tf.constant(0.5, a.dtype)), tf.zeros_like(a))
+        x, _ = tf.while_loop(goes_on, lambda x, last: (tf.cos(a * x), x), start, maximum_iterations=LIMIT)
+        return x, lambda d: factor * d * -tf.sin(a * x) * x / (1 + tf.sin(a * x) * a)
+
+    return f
+
+
+def jax_rule(factor):
+    @jax.custom_vjp
+    def f(a):
+        def goes_on(state):
+            x, last, count = state
+            return (jnp.abs(x - last).max() > 1e-6) & (count < LIMIT)
+
+        def step(state):
+            x, _, count = state
+            return jnp.cos(a * x), x, count + 1
+
+        return jax.lax.while_loop(goes_on, step, (jnp.full_like(a, 0.5), jnp.zeros_like(a), 0))[0]
+
+    def back(kept, d):
+        a, x = kept
+        return (factor * d * -jnp.sin(a * x) * x / (1 + jnp.sin(a * x) * a),)
+
+    f.defvjp(lambda a: (f(a), (a, f(a))), back)
+    return f
+
+
+HOSTS = {
+    "PyTorch": (torch_rule, torch.tensor),
+    "TensorFlow": (tensorflow_rule, tf.constant),
+    "JAX": (jax_rule, jnp.array),
+}
+
+
+QUICK = {"seed": 0, "order": 1, "probes": ["derivative"], "xla": False, "export": False}
+
+
+@pytest.mark.parametrize(("host", "factor"), [*((host, 1.0) for host in HOSTS), ("PyTorch", 2.0)])
+def test_a_solver_in_the_dtype_that_ships(host, factor):
+    rule, tensor = HOSTS[host]
+    report = pb.check(rule(factor), tensor([0.9, 0.75]), own_points=False, **QUICK)
+    assert report.verdict == ("right" if factor == 1 else "wrong"), report
+
+
+@pytest.mark.parametrize("factor", [1.0, -1.0])
+def test_where_a_solver_does_not_converge_is_no_verdict(factor):
+    report = pb.check(jax_rule(factor), jnp.array([0.9, 0.75]), **QUICK)
+    assert report.verdict == ("right" if factor == 1 else "wrong"), report
+    notes = [f.sentence for f in report.findings if f.verdict == "note"]
+    assert factor != 1 or any("need not have come to its end" in said for said in notes), notes
