@@ -17,7 +17,7 @@ import numpy as np
 import tensorflow as tf
 import torch
 
-from pullback import errors
+from pullback import errors, hosts
 
 Array = Any
 Flat = Callable[..., list[Any]]
@@ -210,7 +210,9 @@ class Torch:
     name = "torch"
 
     def only(self, flat: Flat, arrays: Sequence[Array], places: Sequence[int]) -> Only:
-        return Only(flat, [torch.tensor(a) for a in arrays], places)
+        tensors = [torch.tensor(a) for a in arrays]
+        hosts.of(tensors[0])  # Dynamo reads `flat`: what that imports at its first use is there before
+        return Only(flat, tensors, places)
 
     def run(self, question: Callable[[], Any]) -> list[np.ndarray]:
         return [y.detach().resolve_conj().numpy() for y in question()]
