@@ -40,8 +40,7 @@ def _with(module: torch.nn.Module, tensors: dict[int, Any]) -> torch.nn.Module:
         if id(part) not in made:
             made[id(part)] = twin = copy.copy(part)
             own, inside = part._parameters, part._modules
-            # Written past `register_parameter`, which refuses a tensor that has a history: it is what the body
-            # finds by `parameters()`, as under `torch.func.functional_call`.
+            # `register_parameter` would refuse a tensor that has a history, and a body asks `parameters()`.
             twin.__dict__["_parameters"] = {
                 name: None if parameter is None else tensors[id(parameter)] for name, parameter in own.items()
             }
