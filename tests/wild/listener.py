@@ -10,6 +10,7 @@ themselves are left out.
 from __future__ import annotations
 
 import functools
+import importlib
 import inspect
 import json
 import os
@@ -84,6 +85,7 @@ def listen_to_tensorflow() -> None:
     import tensorflow as tf
 
     plain = tf.custom_gradient
+    importlib.import_module("tensorflow.compat.v2")
 
     def custom_gradient(f: Any = None) -> Any:
         if f is None:
@@ -96,8 +98,11 @@ def listen_to_tensorflow() -> None:
 
         return plain(body)
 
-    for module in (tf, tf.compat.v2, tf.compat.v1):
-        module.custom_gradient = custom_gradient
+    for name, module in list(sys.modules.items()):  # TensorFlow is there under several names
+        public = not re.search(r"\.python\b", name)
+        if name.startswith("tensorflow") and public and vars(module).get("custom_gradient") is plain:
+            module.custom_gradient = custom_gradient
+    tf.custom_gradient = custom_gradient
 
 
 LISTEN = {"torch": listen_to_torch, "jax": listen_to_jax, "tensorflow": listen_to_tensorflow}
