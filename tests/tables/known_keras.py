@@ -39,6 +39,16 @@ def normalized_twice() -> tuple[Any, Any]:
     return ours, _mixed(lambda x, _: plain(x), x, x)
 
 
+def moments_twice() -> tuple[Any, Any]:
+    """The mean inside the variance is taken for a constant: right at first order, and not at second."""
+    x = tf.constant([[1.0, 2.0, 4.0]], tf.float64)
+
+    def plain(x: Any) -> Any:
+        return tf.reduce_mean((x - tf.reduce_mean(x, -1, keepdims=True)) ** 2, -1)
+
+    return _mixed(lambda x, _: keras.ops.moments(x, [1])[1], x, x), _mixed(lambda x, _: plain(x), x, x)
+
+
 def labels_at_second_order() -> tuple[Any, Any]:
     """The gradient of the logits moves with the labels, and its own gradient says that it does not."""
     labels = tf.constant([[0.2, 0.3, 0.5]], tf.float64)
@@ -69,6 +79,7 @@ def empty_segment() -> tuple[Any, Any]:
 KNOWN: dict[str, Callable[[], tuple[Any, Any]]] = {
     "keras.ops.layer_normalization(x, axis=1)": normalized_twice,
     "keras.ops.layer_normalization(x, xs, ys)": normalized_twice,
+    "keras.ops.moments(x, [0])": moments_twice,
     "keras.ops.segment_max(x, seg, 3)": empty_segment,
     "keras.ops.segment_min(x, seg, 3)": empty_segment,
     "keras.ops.categorical_crossentropy(p / p.sum(1, keepdims=True), x, from_logits=True)": (
