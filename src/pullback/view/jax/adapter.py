@@ -67,7 +67,7 @@ class JaxAdapter(Adapter):
         return jnp.asarray(leaf) if known else None
 
     def array(self, tensor: Any) -> Array:
-        if isinstance(tensor, jax.Array):
+        if hasattr(tensor, "is_ready"):
             wait(tensor.is_ready)  # NumPy would wait where nothing can stop it
         return np.asarray(tensor)
 
