@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import functools
 import importlib
+import inspect
 import itertools
 import json
 import multiprocessing
@@ -28,6 +30,7 @@ TABLES = ("opinfo", "jax_table", "tensorflow_table", "keras_table")
 VERDICTS = ("right", "undecided", "wrong", "crash")
 CHUNK = 200  # functions a process: what compilers keep is freed with it
 PATIENCE = 10  # how much longer a call may wait than it may compute
+OPTIONS = set(inspect.signature(check).parameters)
 PAGE = pathlib.Path(__file__).parents[2] / "docs" / "tables.md"
 
 
@@ -63,16 +66,18 @@ def as_called(function: Callable[..., Any]) -> Callable[..., Any]:
 def judged(call: Call, seed: int = 0, budget: float = 60.0) -> dict[str, Any]:
     """Check one call; a crash is a row, too."""
     start = time.process_time()
+    bound = {name: value for name, value in call.kwargs.items() if name in OPTIONS}  # a seed of its own
+    named = {name: value for name, value in call.kwargs.items() if name not in OPTIONS}
     found: dict[str, Any]
     try:
         report = check(
-            as_called(call.function),
+            as_called(functools.partial(call.function, **bound)),
             *call.args,
             seed=seed,
             budget=budget,
             xla=False,
             export=False,
-            **call.kwargs,
+            **named,
         )
     except NoTensorError as error:
         found = {"verdict": "undecided", "said": str(error)}

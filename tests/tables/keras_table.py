@@ -28,7 +28,7 @@ OPS = {
     "nanprod nanstd nansum nanvar negative norm normalize pinv prod ptp rad2deg ravel real reciprocal relu "
     "relu6 rms_normalization rot90 round selu sigmoid sign silu sin sinc sinh soft_shrink softmax softplus "
     "softsign sort sparse_plus sparse_sigmoid sparsemax square squareplus squeeze std sum swish tan tanh "
-    "tanh_shrink trace transpose tril triu trunc unstack var convert_to_tensor stop_gradient sort rfft",
+    "tanh_shrink trace transpose tril triu trunc unstack var convert_to_tensor sort rfft",
     "x, axis=1": "sum mean prod max min std var cumsum cumprod sort softmax log_softmax logsumexp norm "
     "median "
     "normalize layer_normalization average",
@@ -146,6 +146,7 @@ LEFT_OUT = {
         "runs the functions that it is given": "cond while_loop",
         "the bits as another dtype": "view",
         "takes what another function made": "istft",
+        "passes no gradient on purpose": "stop_gradient",
         "eigenvectors have any phase: none is the derivative of another": "eig",
     },
 }

@@ -1,6 +1,6 @@
 """What is truly wrong in Keras's own functions (3.15 on TensorFlow 2.21), shown without this library.
 
-Each reproduction gives what Keras claims and what is true. One that agrees again is to be taken out. Both of
+Each reproduction gives what Keras claims and what is true. One that agrees again is to be taken out. All of
 these come from the function of TensorFlow that Keras calls: see `known_tensorflow.py`.
 """
 
@@ -39,6 +39,16 @@ def normalized_twice() -> tuple[Any, Any]:
     return ours, _mixed(lambda x, _: plain(x), x, x)
 
 
+def moments_twice() -> tuple[Any, Any]:
+    """The mean inside the variance is taken for a constant: right at first order, and not at second."""
+    x = tf.constant([[1.0, 2.0, 4.0]], tf.float64)
+
+    def plain(x: Any) -> Any:
+        return tf.reduce_mean((x - tf.reduce_mean(x, -1, keepdims=True)) ** 2, -1)
+
+    return _mixed(lambda x, _: keras.ops.moments(x, [1])[1], x, x), _mixed(lambda x, _: plain(x), x, x)
+
+
 def labels_at_second_order() -> tuple[Any, Any]:
     """The gradient of the logits moves with the labels, and its own gradient says that it does not."""
     labels = tf.constant([[0.2, 0.3, 0.5]], tf.float64)
@@ -53,8 +63,25 @@ def labels_at_second_order() -> tuple[Any, Any]:
     return _mixed(keras_loss, logits, labels), _mixed(plain, logits, labels)
 
 
+def empty_segment() -> tuple[Any, Any]:
+    """A segment without entries: the gradient divides by its count, and so the second derivative is NaN."""
+    x = tf.constant([1.0, 2.0, 4.0], tf.float64)
+    weight = tf.ones_like(x)
+    with tf.GradientTape() as outer:
+        outer.watch(weight)
+        with tf.GradientTape() as inner:
+            inner.watch(x)
+            loss = tf.reduce_sum(weight * keras.ops.segment_max(x, tf.constant([0, 0, 2]), 3))
+        total = tf.reduce_sum(inner.gradient(loss, x) ** 2)
+    return outer.gradient(total, weight), [2.0, 0.0, 2.0]
+
+
 KNOWN: dict[str, Callable[[], tuple[Any, Any]]] = {
+    "keras.ops.layer_normalization(x, axis=1)": normalized_twice,
     "keras.ops.layer_normalization(x, xs, ys)": normalized_twice,
+    "keras.ops.moments(x, [0])": moments_twice,
+    "keras.ops.segment_max(x, seg, 3)": empty_segment,
+    "keras.ops.segment_min(x, seg, 3)": empty_segment,
     "keras.ops.categorical_crossentropy(p / p.sum(1, keepdims=True), x, from_logits=True)": (
         labels_at_second_order
     ),

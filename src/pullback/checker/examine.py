@@ -19,13 +19,13 @@ from pullback.checker.points import Point
 from pullback.checker.problem import Problem
 from pullback.checker.promises import WEAK, broken
 from pullback.checker.settings import Settings
+from pullback.checker.space import SINGLE
 from pullback.checker.steps import anchor, dot
 from pullback.checker.triangles import one_triangle, symmetric, unread
 from pullback.view.subject import Array, Arrays, Subject
 
 # How large a discrepancy must be at a point that the user did not choose.
 OWN, EXTREME = 1e-5, 1e-2
-SINGLE = 2.0**-24  # the unit roundoff of float32
 
 
 def examine(

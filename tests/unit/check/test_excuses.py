@@ -242,7 +242,7 @@ def inside_float32(slope):
 
         @staticmethod
         def backward(ctx, dy):
-            return slope * 3 * torch.cos(3 * ctx.saved_tensors[0]) * dy
+            return (slope * 3 * torch.cos(3 * ctx.saved_tensors[0].float()) * dy.float()).to(dy.dtype)
 
     return Coarse.apply
 

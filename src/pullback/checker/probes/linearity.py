@@ -12,6 +12,7 @@ from pullback.checker.finding import Finding
 from pullback.checker.probe import probe
 from pullback.checker.problem import Problem
 from pullback.checker.settings import Settings
+from pullback.checker.space import SINGLE
 from pullback.view.subject import Array, Subject
 
 
@@ -68,7 +69,10 @@ def nonlinear(problem: Problem, rng: np.random.Generator, accuracy: float = 0.0)
     if not np.isfinite(zero).all():  # it divides by `dy`
         return Broken("the gradient is not finite for a zero upstream gradient", np.zeros_like(a), False)
     size = float(max(np.abs(ga).max(initial=0), np.abs(gb).max(initial=0)))
-    rounding = max(64 * problem.unit * np.sqrt(problem.y.size), accuracy / 16)
+    # A gradient that was computed in float32 has the digits of float32, whatever its dtype is.
+    coarse = all(np.array_equal(g, g.astype(np.float32)) for g in (ga, gb, mixed))
+    unit = max(problem.unit, SINGLE) if coarse else problem.unit
+    rounding = max(64 * unit * np.sqrt(problem.y.size), accuracy / 16)
     tolerance = rounding * max(size, 1e-300)
     gap = np.abs(mixed - (2 * ga - 3 * gb)).max(initial=0)
     if max(np.abs(zero).max(initial=0), gap / 16) <= tolerance:

@@ -67,8 +67,8 @@ class JaxAdapter(Adapter):
         return jnp.asarray(leaf) if known else None
 
     def array(self, tensor: Any) -> Array:
-        if isinstance(tensor, jax.Array):
-            wait(tensor.is_ready)  # type: ignore[attr-defined]  # NumPy would wait where nothing can stop it
+        if hasattr(tensor, "is_ready"):
+            wait(tensor.is_ready)  # NumPy would wait where nothing can stop it
         return np.asarray(tensor)
 
     def converted(self, tensor: Any, dtype: str) -> Any:
