@@ -1,7 +1,7 @@
 """The example arguments of a checked call: which leaves are inputs, and what they are called.
 
 Tensors, variables and arrays are inputs; numbers, strings, callables and None stay fixed. A number is an
-input only if nothing else is one, as in a call of a rule.
+input only if nothing else is one, as in a call of a rule, and so is a list of numbers.
 """
 
 from __future__ import annotations
@@ -66,8 +66,9 @@ class Arguments:
         asked: Asked = EVERYTHING,
     ) -> None:
         self.asked = asked
-        self.args = tuple(np.asarray(a) if is_number_list(a) else a for a in args)
-        self.kwargs = kwargs
+        self.args, self.kwargs = args, kwargs
+        if not any(map(is_input, tree.flatten([list(args), kwargs])[0])):
+            self.args = tuple(np.asarray(a) if is_number_list(a) else a for a in args)
         self.leaves, self.tree = tree.flatten([list(self.args), kwargs])
         self.slots = [i for i, leaf in enumerate(self.leaves) if is_input(leaf)]
         if not self.slots:

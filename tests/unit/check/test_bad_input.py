@@ -48,6 +48,15 @@ def test_numbers_lists_arrays_and_variables_are_inputs(argument):
     assert pb.check(tf.sin, argument, seed=1, export=False, xla=False).verdict == "right"
 
 
+def test_a_list_of_numbers_beside_a_tensor_is_handed_on_as_it_is():
+    def weighted(x, weights):
+        assert weights == [0.5, 2.0]
+        return x * weights[0] + x * weights[1]
+
+    report = pb.check(weighted, tf.constant([1.0, 2.0]), [0.5, 2.0], seed=1, export=False, xla=False)
+    assert report.verdict == "right"
+
+
 def test_one_wrong_entry_in_a_million_is_found_and_its_index_named():
     mask = np.ones(10**6)
     mask[123456] = 0.0
