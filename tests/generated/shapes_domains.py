@@ -198,24 +198,6 @@ def cross_entropy(kit):
     return body, (kit.draw(m, n, scale=float(kit.rng.choice([1.0, 10.0]))), labels), {}
 
 
-@kind("small", "square left out", anywhere=WHOLE)
-def small(kit):
-    scale = float(10.0 ** -kit.rng.integers(3, 7))
-
-    def body(x, b):
-        xp = pb.namespace(x)
-        s = xp.sqrt(x * x + b * b)
-
-        def grad(dy):
-            dy = kit.start(dy)
-            return kit.end(dy * (x if kit.wrong == "square left out" else x / s)), dy * b / s
-
-        return s, grad
-
-    n = kit.length()
-    return body, (kit.draw(n, scale=scale), kit.draw(n, scale=scale)), {}
-
-
 @kind("far away")
 def far_away(kit):
     """Look at a small neighbourhood of a large number."""

@@ -135,8 +135,15 @@ def log_of_sums(kit):
 
 @kind("large", "square left out", anywhere=WHOLE)
 def large(kit):
-    scale = float(10.0 ** kit.rng.integers(2, 5))
+    return hypotenuse(kit, float(10.0 ** kit.rng.integers(2, 5)))
 
+
+@kind("small", "square left out", anywhere=WHOLE)
+def small(kit):
+    return hypotenuse(kit, float(10.0 ** -kit.rng.integers(3, 7)))
+
+
+def hypotenuse(kit, scale):
     def body(x, b):
         xp = pb.namespace(x)
         s = xp.sqrt(x * x + b * b)
