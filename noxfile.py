@@ -31,7 +31,7 @@ def generated(session: nox.Session) -> None:
     session.install("-e", ".[test]")
     for host in session.posargs or ("PyTorch", "TensorFlow", "JAX"):
         for shapes in ([], ["--wider"]):
-            session.run("python", "-W", "ignore", "tests/generated/driver.py", host, *shapes)
+            session.run("python", "-W", "ignore", "tests/generated/many.py", host, *shapes)
 
 
 @nox.session

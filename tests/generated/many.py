@@ -2,7 +2,7 @@
 
 A crash costs its rule and no other; a check that does not return ends the run, with the line where it stands.
 
-    python tests/generated/driver.py [HOST] [--first 0] [--last 2000] [--wider]
+    python tests/generated/many.py [HOST] [--first 0] [--last 2000] [--wider]
 """
 
 from __future__ import annotations
@@ -13,9 +13,6 @@ import os
 import time
 import traceback
 from collections import Counter
-
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-os.environ.setdefault("JAX_ENABLE_X64", "1")  # half of the rules are in float64
 
 from generator import generated
 from hosts import HOSTS, mistake
@@ -32,6 +29,8 @@ def main():
     parser.add_argument("--last", type=int, default=2000, help="the first one that is left out")
     parser.add_argument("--wider", action="store_true", help="rules of further shapes")
     given = parser.parse_args()
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    os.environ.setdefault("JAX_ENABLE_X64", "1")  # half of the rules are in float64
     made = wider if given.wider else generated
     seen, faults, slowest, start = Counter(), 0, (0.0, 0), time.process_time()
     for seed in range(given.first, given.last):
