@@ -178,7 +178,7 @@ def test_code_to_paste_is_code_whatever_a_static_looks_like():
     (entry,) = checked(rule, target="", settings=SETTINGS)
     pasted = entry.report.failures[0].reproducer
     ast.parse(pasted)
-    assert "Recomputed.apply(argument_0, 2, x2)" in pasted  # the first two are what the module holds
+    assert "Recomputed.apply(argument_0, 2, x0)" in pasted
 
 
 class Parametric(torch.autograd.Function):

@@ -40,14 +40,14 @@ def _with(module: torch.nn.Module, tensors: dict[int, Any]) -> torch.nn.Module:
         if id(part) not in made:
             made[id(part)] = twin = copy.copy(part)
             own, inside = part._parameters, part._modules
-            # `register_parameter` would refuse a tensor that has a history, and a body asks `parameters()`.
-            twin.__dict__["_parameters"] = {
-                name: None if parameter is None else tensors[id(parameter)] for name, parameter in own.items()
-            }
+            twin.__dict__["_parameters"] = {}
             twin.__dict__["_modules"] = {name: copied(child) for name, child in inside.items()}
             for name, value in part.__dict__.items():
                 if type(value) is list and any(id(item) in tensors for item in value):  # as in a LSTM
                     twin.__dict__[name] = [tensors.get(id(item), item) for item in value]
+            for name, parameter in own.items():
+                # Not registered: a tensor that has a history is no parameter.
+                twin.__dict__[name] = None if parameter is None else tensors[id(parameter)]
         return made[id(part)]
 
     return copied(module)
