@@ -1,4 +1,4 @@
-"""torch_geometric 2.8.1: the gradient of a sparse cross entropy in which one label stands twice, by differences.
+"""torch_geometric 2.8.1: a sparse cross entropy in which one label stands twice, by differences.
 
 The value counts both; the backward subtracts by an index, which counts an entry that is named twice once.
 """
