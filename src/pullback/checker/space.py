@@ -18,7 +18,7 @@ from pullback.dtypes import is_complex, roundoff_of
 from pullback.view.subject import Array, Arrays
 
 EXACT = (np.dtype(np.float64), np.dtype(np.complex128))  # nothing is rounded to them
-SINGLE = 2.0**-24  # the unit roundoff of float32
+SINGLE = roundoff_of(np.dtype(np.float32))
 
 
 def roundoff(arrays: Sequence[Array]) -> float:

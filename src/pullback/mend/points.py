@@ -30,9 +30,9 @@ def moments(
     for n, (label, inputs) in enumerate(_chosen(subject, report, settings)):
         if not _kept(subject, inputs):
             continue
-        made = moment(subject, label, inputs, settings, n)
-        if made is not None and _ill_fits(made, found):
+        if _ill_fits(subject, inputs, found):
             continue
+        made = moment(subject, label, inputs, settings, n)
         if made is not None:
             found.append(made)
         if made is not None and n == 0:  # the same point with another cotangent
@@ -107,20 +107,20 @@ def _kept(subject: Subject, inputs: Arrays) -> bool:
     return promised is None or (promised[0] in WEAK and promised[0] != "mask")
 
 
-def _ill_fits(made: Moment, found: list[Moment]) -> bool:
+def _ill_fits(subject: Subject, inputs: Arrays, found: list[Moment]) -> bool:
     """Tell whether the rule as it stands fits the given shapes and not these: no other edit would pass."""
-    given = next((m for m in found if m.label == "given"), made)
-    resized = any(a.shape != b.shape for a, b in zip(given.inputs, made.inputs))
-    return resized and _fits(given) and not _fits(made)
+    given = next((m.inputs for m in found if m.label == "given"), inputs)
+    resized = any(a.shape != b.shape for a, b in zip(given, inputs))
+    return resized and fits(subject, given) and not fits(subject, inputs)
 
 
-def _fits(made: Moment) -> bool:
+def fits(subject: Subject, inputs: Arrays) -> bool:
+    """Tell whether a rule runs at a point, and gives each input a gradient of its shape."""
     try:
-        parts = made.opened.lay(made.opened.call(made.opened.grad))
-        shapes = [None if part is None else made.opened.array(part).shape for part in parts]
+        parts = subject.pullback(inputs, subject.forward(inputs))
     except Exception:  # a gradient may fail in any way it likes
         return False
-    return all(w is None or s is None or s == w.shape for s, w in zip(shapes, made.wanted))
+    return all(part is None or part.shape == x.shape for part, x in zip(parts, inputs))
 
 
 def described(found: Moment) -> str:

@@ -12,9 +12,9 @@ from pullback.hosts.tensorflow import inline
 
 
 def bodies(op: Any) -> tuple[Body, ...]:
-    """Draw the branches of a condition, or the round of a loop; nothing for any other operation."""
+    """Draw the branches of a condition, the round of a loop, or the function that is called."""
     loop = op.type.endswith("While")
-    first = 0 if loop else 1  # the operand that decides is not handed to the branches
+    first = 1 if op.type.endswith(("If", "Case")) else 0  # what decides is not handed to the branches
     return tuple(_body(graph, first, loop) for graph in inline.called(op) if _floats(graph.outputs))
 
 

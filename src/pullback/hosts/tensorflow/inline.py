@@ -33,13 +33,20 @@ def shared(op: Any, kinds: Collection[str]) -> bool:
 
 def called(op: Any) -> list[Any]:
     """List the graphs of the functions that an operation calls."""
+    if op.type not in _CALLS and not op.type.endswith(("If", "While", "Case")):
+        return []
+    found = [_body(op.graph, name) for name in _function_names(op)]
+    return [body for body in found if body is not None]
+
+
+def _function_names(op: Any) -> list[str]:
+    """List the names of the functions that an operation holds."""
     found = []
-    for attribute in op.op_def.attr if op.type in _CALLS or op.type.endswith(("If", "While", "Case")) else ():
+    for attribute in op.op_def.attr:
         if attribute.type in ("func", "list(func)"):
             value = op.get_attr(attribute.name)
-            for function in value if isinstance(value, list) else [value]:
-                found.append(_body(op.graph, function.name))
-    return [body for body in found if body is not None]
+            found += [function.name for function in (value if isinstance(value, list) else [value])]
+    return found
 
 
 def _body(graph: Any, name: str) -> Any:
@@ -140,10 +147,5 @@ class _Copy:
 
 def _functions(op: Any) -> list[Any]:
     """List the functions that an operation names, as the library of its graph has them."""
-    found = []
-    for attribute in op.op_def.attr:
-        if attribute.type in ("func", "list(func)"):
-            value = op.get_attr(attribute.name)
-            for function in value if isinstance(value, list) else [value]:
-                found.append(op.graph._get_function(function.name))
+    found = [op.graph._get_function(name) for name in _function_names(op)]
     return [function for function in found if function is not None]
