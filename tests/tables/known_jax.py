@@ -11,6 +11,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import jax.scipy.special
+import jax.scipy.stats
+import numpy as np
 
 
 def spence_above_one() -> tuple[Any, Any]:
@@ -19,6 +21,20 @@ def spence_above_one() -> tuple[Any, Any]:
     return jax.grad(jax.scipy.special.spence)(x), jnp.log(x) / (1 - x)
 
 
+def entropy_of_few() -> tuple[Any, Any]:
+    """Probabilities that underflow are masked behind their logarithm: NaN at small means in float32.
+
+    In float64 it is the second derivative, by the cotangent of the first.
+    """
+    mu = 0.3
+    k = np.arange(1, 30)
+    log_p = -mu + k * np.log(mu) - np.cumsum(np.log(k))
+    # d/dµ of -Σ p·log p, with dp/dµ = p·(k/µ - 1); the term of k = 0 is µ·exp(-µ).
+    true = (1 - mu) * np.exp(-mu) - (np.exp(log_p) * (k / mu - 1) * (log_p + 1)).sum()
+    return jax.grad(jax.scipy.stats.poisson.entropy)(jnp.float32(mu)), jnp.float32(true)
+
+
 KNOWN: dict[str, Callable[[], tuple[Any, Any]]] = {
     "jax.scipy.special.spence(p)": spence_above_one,
+    "jax.scipy.stats.poisson.entropy(p)": entropy_of_few,
 }

@@ -45,8 +45,9 @@ def examine(
         outcome = derivative_test(problem, rng, settings, support=support)
     if outcome.verdict == "undecided" and outcome.reason == "rough":
         outcome = in_fewer_digits(problem, rng, settings) or outcome
+    demanded = settings.demanded(problem.unit)
     if outcome.verdict != "wrong":
-        return outcome
+        return outcome if subject.is_rule else in_demanded_digits(outcome, demanded)
     half = one_triangle(problem, anything=not subject.is_rule)
     if half is not None:
         if not subject.is_rule:
@@ -58,9 +59,10 @@ def examine(
         if mirrored.verdict != "wrong":
             return mirrored
         outcome = min(outcome, mirrored, key=lambda o: o.discrepancy)
-    if not subject.is_rule and outcome.discrepancy < settings.demanded(problem.unit):
-        # The framework's own operation has fewer digits: nobody here can mend it, and a pass needs no more.
-        return replace(outcome, verdict="right", resolution=outcome.discrepancy, reason="coarse")
+    if not subject.is_rule:
+        outcome = in_demanded_digits(outcome, demanded)
+        if outcome.verdict != "wrong":
+            return outcome
     if subject.draws and not subject.is_rule and outcome.worst is not None and outcome.worst.claimed == 0:
         return replace(outcome, verdict="undecided", reason="random")
     if outcome.edge and (agrees or subject.body_pullback is None) and (own or not subject.is_rule):
@@ -89,6 +91,17 @@ def in_fewer_digits(problem: Problem, rng: np.random.Generator, settings: Settin
     coarse.unit = SINGLE
     found = derivative_test(coarse, rng, settings)
     return replace(found, reason="coarse") if found.verdict == "right" else None
+
+
+def in_demanded_digits(outcome: Outcome, demanded: float) -> Outcome:
+    """Let a framework's own operation have fewer digits: nobody here can mend it, and a pass needs no more.
+
+    It is the same whether the directions that deny the last digits are all, or one of three.
+    """
+    seen = outcome.discrepancy if outcome.verdict == "wrong" else max(outcome.discrepancy, outcome.resolution)
+    if outcome.worst is None or seen >= demanded:
+        return outcome
+    return replace(outcome, verdict="right", resolution=outcome.discrepancy, reason="coarse")
 
 
 def screen(subject: Subject, problem: Problem, rng: np.random.Generator) -> tuple[bool, Array | None]:

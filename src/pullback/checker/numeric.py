@@ -117,7 +117,8 @@ def derivative_test(
         good = [r for r, w, e in zip(resolved, verdicts, equations) if w == "right" and e.scale]
         if failed_lines == 0 and good:
             return Outcome("right", max(good), max(set(bad), key=bad.count))
-        return Outcome("undecided", max(undecided), max(set(bad), key=bad.count))
+        denied = max((f[0] for f in failures), key=lambda e: e.discrepancy, default=None)
+        return Outcome("undecided", max(undecided), max(set(bad), key=bad.count), denied)
     return Outcome("right", max(resolved))
 
 

@@ -254,3 +254,14 @@ def test_a_function_that_computes_in_float32_inside_is_judged_as_one_of_float32(
     assert report.verdict == "right"
     assert 1e-9 < report.resolution < 1e-3
     assert pb.check(inside_float32(1.02), x, seed=1, **QUICK).verdict != "right"
+
+
+def test_digits_that_a_pass_does_not_need_have_one_verdict_whichever_directions_deny_them():
+    def stepped(x):
+        return torch.sin(x) + 1e-10 * torch.floor(3 * x)  # steps that no small difference sees
+
+    x = torch.linspace(0.3, 3.1, 12, dtype=torch.float64)
+    options = {**QUICK, "own_points": False, "probes": ["derivative"]}
+    assert {pb.check(stepped, x, seed=seed, **options).verdict for seed in range(12)} == {"right"}
+    rule = pb.custom_gradient(lambda x: (torch.sin(x), lambda dy: dy * (torch.cos(x) + 1e-7)))
+    assert {pb.check(rule, x, seed=seed, **options).verdict for seed in range(4)} == {"wrong"}
