@@ -33,6 +33,13 @@ def strided_scatter():
     return torch.autograd.grad(y.sum(), x)[0], torch.zeros_like(x)
 
 
+def unnormalised_ctc():
+    """The loss of one step is minus one entry; what the others get is right behind a log_softmax only."""
+    x = torch.tensor([[[-0.5, -1.5]]], dtype=torch.float64, requires_grad=True)
+    loss = F.ctc_loss(x, torch.tensor([[1]]), [1], [1], reduction="sum")
+    return torch.autograd.grad(loss, x)[0], torch.tensor([[[0.0, -1.0]]], dtype=torch.float64)
+
+
 def unpooled_twice():
     """Two entries for one place: the last one wins, and both get its gradient."""
     x = torch.tensor([[[1.0, 2.0]]], requires_grad=True)
@@ -43,6 +50,7 @@ def unpooled_twice():
 KNOWN = {
     "nn.functional.linear_cross_entropy/chunked": chunked_cross_entropy,
     "as_strided_scatter": strided_scatter,
+    "nn.functional.ctc_loss": unnormalised_ctc,
     "nn.functional.max_unpool1d": unpooled_twice,
     "nn.functional.max_unpool2d": unpooled_twice,
     "nn.functional.max_unpool3d": unpooled_twice,

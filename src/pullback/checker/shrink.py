@@ -15,15 +15,27 @@ from pullback.view.subject import Arrays, Subject
 
 def candidates(inputs: Arrays) -> Iterator[Arrays]:
     """Give smaller or rounder inputs, the boldest first."""
-    lengths = {d for x in inputs for d in x.shape if d > 3}
+    lengths = {d: least(d, inputs) for x in inputs for d in x.shape if d > 3}
+    lengths = {d: low for d, low in lengths.items() if low < d}
     if lengths:
-        yield tuple(stretch(x, {d: 3 if d % 2 else 2 for d in lengths}) for x in inputs)
-        for d in sorted(lengths, reverse=True):
-            for less in (2, 3):
+        boldest = {d: max(low, 3 if d % 2 else 2) for d, low in lengths.items()}
+        yield tuple(stretch(x, boldest) for x in inputs)
+        for d, low in sorted(lengths.items(), reverse=True):
+            for less in sorted({low, max(low, 3)}):
                 yield tuple(stretch(x, {d: less}) for x in inputs)
     yield tuple(
         np.round(x, 2) if is_real_or_complex(x.dtype) and not is_guest(x.dtype) else x for x in inputs
     )
+
+
+def least(length: int, inputs: Arrays) -> int:
+    """Give the length to which an axis may be cut: what an integer may count or point to there stays.
+
+    An operation that does not look at its indices would read past the end, and take the process with it.
+    """
+    whole = [x.astype(np.int64) for x in inputs if x.dtype.kind in "iu"]
+    pointed = [x[np.abs(x) <= length] for x in whole]
+    return max([2, *(int(np.maximum(x + 1, -x).max()) for x in pointed if x.size)])
 
 
 def shrunk(subject: Subject, settings: Settings) -> Subject:

@@ -5,6 +5,7 @@ import pytest
 
 from pullback.checker.points import UNSYMMETRIC, own_points
 from pullback.checker.promises import promise
+from pullback.checker.shrink import candidates
 
 
 @pytest.mark.parametrize(
@@ -57,3 +58,15 @@ def test_points_outside_the_domain_are_left_out(subject_of):
     points = list(own_points(subject, np.random.default_rng(0)))
     assert points
     assert all((p.inputs[0] > 0).all() for p in points)
+
+
+@pytest.mark.parametrize("pointed", [np.array([7, 0, 3]), np.array([-8, 0, 3]), np.array(7, "uint8")])
+def test_what_an_integer_points_to_is_not_cut_away(pointed):
+    smaller = [x.shape for x, _ in candidates((np.ones((32, 10)), pointed))]
+    assert all(length >= 8 for shape in smaller for length in shape)
+    assert (8, 8) in smaller
+
+
+def test_what_is_as_long_as_an_integer_says_is_not_cut():
+    smaller = [x.shape for x, _ in candidates((np.ones((32, 10)), np.array([10])))]
+    assert {shape[1] for shape in smaller} == {10}
