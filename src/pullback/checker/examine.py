@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from pullback.checker.directions import floored, signed
+from pullback.checker.directions import floor_of, floored, signed
 from pullback.checker.equation import Outcome
 from pullback.checker.numeric import derivative_test
 from pullback.checker.oracle import body_gradient, disagreement
@@ -21,11 +21,14 @@ from pullback.checker.promises import WEAK, broken
 from pullback.checker.settings import Settings
 from pullback.checker.space import SINGLE
 from pullback.checker.steps import anchor, dot
-from pullback.checker.triangles import one_triangle, symmetric, unread
+from pullback.checker.triangles import mirrored_claims, one_triangle, symmetric, unread
 from pullback.view.subject import Array, Arrays, Subject
 
 # How large a discrepancy must be at a point that the user did not choose.
 OWN, EXTREME = 1e-5, 1e-2
+# No wrong formula is off by less, beside a gradient of its own size: a solver's tolerance leaves as much.
+FINEST = 2.0**-30
+BESIDE = 1e3  # times the gap: entries that claim no more could hide one of their own size
 
 
 def examine(
@@ -59,6 +62,15 @@ def examine(
         if mirrored.verdict != "wrong":
             return mirrored
         outcome = min(outcome, mirrored, key=lambda o: o.discrepancy)
+    elif averaged := mirrored_claims(problem, outcome.cotangent):
+        found = derivative_test(symmetric(problem, averaged), rng, settings)
+        if found.verdict != "wrong":
+            return found
+    if 0 < outcome.discrepancy < FINEST:
+        hidden = among_small_claims(problem, outcome, rng, settings)
+        if hidden is None:
+            return replace(outcome, verdict="right", resolution=outcome.discrepancy, reason="coarse")
+        outcome = hidden
     if not subject.is_rule:
         outcome = in_demanded_digits(outcome, demanded)
         if outcome.verdict != "wrong":
@@ -81,6 +93,22 @@ def examine(
     if own and outcome.discrepancy < (EXTREME if point.extreme else OWN):
         return replace(outcome, verdict="undecided", reason="noise")
     return outcome
+
+
+def among_small_claims(
+    problem: Problem, outcome: Outcome, rng: np.random.Generator, settings: Settings
+) -> Outcome | None:
+    """Find the error of entries whose gradient is small beside others; None where a small gap is spread."""
+    if outcome.cotangent is None or outcome.worst is None:
+        return outcome
+    size = np.maximum(np.abs(problem.x), floor_of(problem.x))
+    claims = np.abs(problem.gradient(outcome.cotangent)) * size
+    gap = abs(outcome.worst.measured - outcome.worst.claimed)
+    small = (claims <= BESIDE * gap) & ~problem.still()
+    if not small.any():
+        return None
+    found = derivative_test(problem, rng, settings, support=small)
+    return found if found.verdict == "wrong" and found.discrepancy >= FINEST else None
 
 
 def in_fewer_digits(problem: Problem, rng: np.random.Generator, settings: Settings) -> Outcome | None:

@@ -89,7 +89,7 @@ def check_subject(
         if findings and findings[-1].last:
             break
     if left:
-        findings.append(unfinished(findings, left, settings))
+        findings.append(unfinished(given, findings, left, settings))
     with contextlib.suppress(Spent), budget.watching():
         budget.extend()
         findings = explained(known[False], findings, settings)
@@ -112,9 +112,13 @@ def shown(report: Report, subject: Subject, shipped: Subject, settings: Settings
     return replace(report, code=code, docstring=docstring, pictures=tuple(seen))
 
 
-def unfinished(findings: list[Finding], probe: str, settings: Settings) -> Finding:
+def unfinished(subject: Subject, findings: list[Finding], probe: str, settings: Settings) -> Finding:
     """Say that the budget is spent: a note where the given point is decided, else that nothing is."""
-    decided = any(f.verdict in ("right", "wrong") for f in findings)
+    # What is different on purpose is not compared with the derivative: that note is all there is to decide.
+    on_purpose = subject.intent.kind == "differs"
+    decided = any(
+        f.verdict in ("right", "wrong") or (on_purpose and f.probe == "derivative") for f in findings
+    )
     said = (
         f"the budget of {settings.budget:g} s was spent in the question {probe!r}; what follows was not asked"
     )

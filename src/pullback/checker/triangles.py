@@ -1,10 +1,12 @@
-"""Functions that look at one triangle of a matrix only, as factorisations do.
+"""Functions of symmetric matrices: they look at one triangle only, or give a gradient that is symmetric, too.
 
-What their gradient is away from symmetric matrices, and in the triangle that they do not read, is a
-convention of each framework. So the question is asked where all conventions agree.
+What such a gradient is away from symmetric matrices, and in a triangle that is not read, is a convention. So
+the question is asked where all conventions agree.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -65,9 +67,22 @@ def unread(problem: Problem) -> Array:
     return np.asarray(problem.domain.pack(masks) != 0)
 
 
-def symmetric(problem: Problem) -> Problem:
+def mirrored_claims(problem: Problem, v: Array | None) -> list[int]:
+    """List the symmetric inputs whose claimed gradient is symmetric, too, whatever the cotangent."""
+    if v is None:
+        return []
+    claimed = dict(zip(problem.chosen, problem.domain.unpack(problem.gradient(v))))
+    allowed = 2.0**10 * problem.unit
+
+    def mirrored(a: Array) -> bool:
+        return bool((np.abs(a - np.conj(np.swapaxes(a, -1, -2))) <= allowed * np.abs(a).max()).all())
+
+    return [k for k in square_inputs(problem, anything=False) if mirrored(claimed[k])]
+
+
+def symmetric(problem: Problem, inputs: Sequence[int] | None = None) -> Problem:
     """Ask the same of symmetric directions only: there every convention of a factorisation agrees."""
-    which = set(square_inputs(problem, anything=False))
+    which = set(square_inputs(problem, anything=False) if inputs is None else inputs)
 
     def halves(arrays: Cotangents | Arrays) -> tuple[Array | None, ...]:
         return tuple(

@@ -6,14 +6,19 @@ import signal
 import sys
 import threading
 from functools import partial
+from types import SimpleNamespace
 
 import pytest
 import torch
 
 import pullback as pb
 from pullback.checker.budget import Budget, Spent
+from pullback.checker.finding import Finding
+from pullback.checker.inquiry import unfinished, verdict_of
+from pullback.checker.settings import Settings
 from pullback.clock import wait
 from pullback.errors import OptionError
+from pullback.rule import Intent
 
 X = torch.tensor([0.5, 2.0])
 
@@ -46,6 +51,14 @@ def test_a_body_that_never_returns_is_left_and_what_was_proven_stays():
     assert signal.getsignal(signal.SIGPROF) is signal.SIG_DFL
     assert signal.getitimer(signal.ITIMER_PROF) == (0, 0)
     assert sys.gettrace() is None or "pullback" not in str(sys.gettrace())
+
+
+@pytest.mark.parametrize(("answered", "verdict"), [("derivative", "right"), ("contract", "undecided")])
+def test_what_differs_on_purpose_is_decided_where_nothing_is_left_to_compare(answered, verdict):
+    subject = SimpleNamespace(intent=Intent("differs"))
+    findings = [Finding(answered, "note", "said")]
+    findings.append(unfinished(subject, findings, "compiled", Settings()))
+    assert verdict_of(subject, findings) == verdict
 
 
 def test_the_wait_for_a_result_is_left_although_no_line_of_a_body_runs():

@@ -61,6 +61,70 @@ def test_a_rule_for_symmetric_matrices_is_right_where_it_is_given_one(middle, ve
     assert report.verdict == verdict
 
 
+class Minimum(torch.autograd.Function):
+    """Where a quadratic form is least; the gradient by its matrix is `made` of that of any matrix."""
+
+    @staticmethod
+    def forward(ctx, made, form, p):
+        ctx.made = made
+        z = torch.linalg.solve(form, -p)
+        ctx.save_for_backward(form, z)
+        return z
+
+    @staticmethod
+    def backward(ctx, g):
+        form, z = ctx.saved_tensors
+        d = torch.linalg.solve(form.T, -g)
+        return None, ctx.made(torch.outer(d, z)), d
+
+
+@pytest.mark.parametrize(
+    ("made", "verdict"),
+    [
+        (lambda g: (g + g.T) / 2, "right"),
+        (lambda g: g, "right"),
+        (lambda g: g + g.T, "wrong"),
+        (lambda g: g.T, "wrong"),
+        (lambda g: (g + g.T).tril() / 2, "wrong"),
+    ],
+)
+def test_a_gradient_by_a_symmetric_matrix_may_be_symmetric(made, verdict):
+    form = torch.tensor([[2.0, 0.5, 0.1], [0.5, 1.0, -0.3], [0.1, -0.3, 1.5]], dtype=torch.float64)
+    p = torch.tensor([0.5, -1.0, 2.0], dtype=torch.float64)
+    report = pb.check(Minimum.apply, made, form, p, seed=0, order=1, **QUICK)
+    assert report.verdict == verdict
+
+
+class Weighted(torch.autograd.Function):
+    """A sum whose parts are of different sizes, with a gradient that is off by `factors`."""
+
+    @staticmethod
+    def forward(ctx, weights, factors, *parts):
+        ctx.slopes = [w * f for w, f in zip(weights, factors)]
+        ctx.save_for_backward(*parts)
+        return sum(w * part.sin().sum() for w, part in zip(weights, parts))
+
+    @staticmethod
+    def backward(ctx, g):
+        return None, None, *(s * part.cos() * g for s, part in zip(ctx.slopes, ctx.saved_tensors))
+
+
+@pytest.mark.parametrize(
+    ("weights", "factors", "verdict"),
+    [
+        ((1.0, 1.0), (1 + 2e-10, 1 - 2e-10), "right"),
+        ((1.0, 1.0), (1 + 1e-8, 1.0), "wrong"),
+        ((1e10, 1.0), (1.0, 2.0), "wrong"),
+        ((1e10, 1.0), (1.0, 0.0), "wrong"),
+    ],
+)
+def test_a_gap_that_a_tolerance_leaves_is_no_error_but_of_what_is_small_itself(weights, factors, verdict):
+    parts = [torch.tensor([0.5, -1.0, 0.7], dtype=torch.float64), torch.tensor([0.3], dtype=torch.float64)]
+    report = pb.check(Weighted.apply, weights, factors, *parts, seed=0, order=1, own_points=False, **QUICK)
+    assert report.verdict == verdict
+    assert verdict == "wrong" or report.resolution >= 1e-10
+
+
 def polar(radius, angle):
     return torch.polar(radius, angle)
 

@@ -8,6 +8,7 @@ from rules import RULES
 
 import pullback as pb
 from pullback.checker import Settings, check_subject
+from pullback.rule import Intent
 from pullback.view.subject import KnownAs, Subject
 
 X = np.random.default_rng(3).normal(size=8) * 1.5
@@ -193,3 +194,29 @@ def test_what_is_declared_to_differ_may_be_drawn(drawn):
     assert [f.cause for f in report.findings if f.probe == "determinism"] == [
         {"forward": "stateful-forward", "gradient": "non-deterministic"}[drawn]
     ]
+
+
+@pytest.mark.parametrize(
+    ("kind", "values", "verdict"),
+    [
+        ("differs", lambda x: x + 1, "right"),  # another sampler: what is declared holds there, too
+        ("differs", lambda x: x, "wrong"),
+        ("exact", lambda x: x + 1, "wrong"),
+    ],
+)
+def test_a_declaration_holds_for_other_values_of_a_compiled_variant(kind, values, verdict):
+    subject = Subject(
+        name="rule",
+        inputs=(X,),
+        names=("x",),
+        differentiable=(True,),
+        forward=lambda inputs: inputs,
+        pullback=lambda inputs, cotangents: (2 * cotangents[0],),
+        variants={"compiled": (lambda inputs: (values(inputs[0]),), lambda inputs, cots: (3 * cots[0],))},
+        intent=Intent(kind, reason="implicit"),
+        is_rule=True,
+    )
+    report = check_subject(subject, Settings(seed=1, probes=("compiled",)))
+    assert report.verdict == verdict
+    if verdict == "right":
+        assert report.capabilities["compiled"] == "undecided"

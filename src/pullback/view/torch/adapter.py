@@ -243,12 +243,15 @@ class TorchAdapter(Adapter):
         return found
 
     def compiled(self) -> Mapping[str, tuple[Run, Vjp]]:
-        # Copied inside: what works in place on an input of the compiled program is not differentiated.
+        # Copied inside: what works in place on an input of the compiled program is not differentiated. A
+        # tensor that another argument holds, too, stays the one that it holds.
+        alone = self.arguments.asked.built is None
+
         def how(function: Callable[..., Any]) -> Callable[..., Any]:
             def copied(*args: Any, **kwargs: Any) -> Any:
                 return function(*[a.clone() if isinstance(a, torch.Tensor) else a for a in args], **kwargs)
 
-            return torch.compile(copied, backend=tracing_backend())
+            return torch.compile(copied if alone else function, backend=tracing_backend())
 
         run = self.run(how)
         return {"torch.compile": (run, lambda sources, cots: self.vjp(run, sources, cots))}
