@@ -117,7 +117,9 @@ ad.primitive_transposes[look_p] = lambda cotangent, x, **_: [cotangent]
 
 @look_p.def_impl
 def _look_now(x: Any, *, number: int) -> Any:
-    HEARING.heard(number, functools.partial(_row, x), np.asarray)
+    x = jnp.asarray(x)
+    spread = x.is_fully_addressable and len(x.sharding.device_set) > 1  # a row of its parts may be refused
+    HEARING.heard(number, lambda: numbers(np.asarray(x)) if spread else _row(x), np.asarray)
     return x
 
 
@@ -134,6 +136,8 @@ HANDS_OVER = True  # on the CPU
 def _look_compiled(context: Any, x: Any, *, number: int) -> Any:
     """Ask whether this gradient is wanted, and tell it only then."""
     module, at = context.module_context, next(_ats)
+    # Where its parts lie is of no concern here, and functions that are told of it may refuse it.
+    context = context.replace(avals_in=[jax.core.ShapedArray(a.shape, a.dtype) for a in context.avals_in])
     alone = getattr(module.axis_context, "num_devices", None) == 1
     hands_over = HANDS_OVER and alone and tuple(module.platforms) == ("cpu",)
 
