@@ -3,8 +3,7 @@
 A small transformer block and an optimiser, with four places and all weights looked at where a host can: eager
 TensorFlow and PyTorch, `tf.function`, XLA, `jax.jit`, `torch.compile`. A round is ten steps, one of them
 sampled; rounds are interleaved, and the arms are built anew several times. `outside` is the step with its
-places outside of any log. `deaf` is a log that is told of gradients and does nothing: on JAX that is the
-price of its callbacks, which no log can go below, and the bar is put on what a log costs beside it.
+places outside of any log.
 """
 
 from __future__ import annotations
@@ -19,7 +18,6 @@ import numpy as np
 from side_by_side import floors, judge
 
 import pullback as pb
-from pullback.watching.hearing import HEARING
 
 WIDTH, LAYERS, TOKENS, EVERY, STEPS = 256, 4, 1024, 10, 10
 BUILDS, ROUNDS = 9, 8
@@ -138,16 +136,7 @@ def arms_of(name, placed_first) -> dict[str, Callable[[], None]]:
         with pb.watch(plain.model, every=EVERY):
             rounds(plain)
 
-    def deaf():
-        HEARING.heard = lambda *_: None
-        try:
-            logged()
-        finally:
-            del HEARING.heard
-
     arms = {"plain": lambda: rounds(plain), "outside": lambda: rounds(placed), "logged": logged}
-    if make is jax_step:
-        arms["deaf"] = deaf
     if how == "eager" and make is torch_step:
         arms["model"] = modelled
     return arms
@@ -163,13 +152,7 @@ def measure(name) -> list[tuple[str, float, float]]:
     print(f"{name}: " + ", ".join(f"{arm} {µs:.0f} µs" for arm, µs in step.items()), flush=True)
     ratio = {arm: float(np.median([t[arm] / t["plain"] for t in found])) for arm in found[0]}
     results = [(f"{name}: places outside of a log", ratio["outside"], BAR)]
-    if "deaf" in ratio:
-        beside = float(np.median([t["logged"] / t["deaf"] for t in found]))
-        print(f"      {name}: callbacks that do nothing, beside the plain step {ratio['deaf']:.3f}")
-        print(f"      {name}: a log, every {EVERY} steps, beside the plain step {ratio['logged']:.3f}")
-        results.append((f"{name}: a log, beside callbacks that do nothing", beside, BAR))
-    else:
-        results.append((f"{name}: a log, every {EVERY} steps", ratio["logged"], BAR))
+    results.append((f"{name}: a log, every {EVERY} steps", ratio["logged"], BAR))
     if "model" in ratio:
         results.append((f"{name}: a log of the model", ratio["model"], BAR))
     return results

@@ -25,6 +25,7 @@ def culprit(nodes: Sequence[Node], edges: Sequence[Edge]) -> Culprit | None:
             if spoiled is not None:
                 return Culprit(node.id, spoiled.state, said(node, spoiled.state))
     poor = {n.id for n in nodes if n.is_source and nothing(n, after.get(n.id, ()))}
+    after = expected(after)
     behind = _ahead(poor, after)
     for node in reversed(nodes):
         if node.id in behind and node.kind in ("operation", "captured"):
@@ -39,6 +40,12 @@ def nothing(node: Node, after: Sequence[Edge]) -> bool:
     if not after or all(e.state in ("unmeasured", "still") for e in after):
         return False
     return node.gradient is None or node.gradient.state == "zero"
+
+
+def expected(after: dict[int, list[Edge]]) -> dict[int, list[Edge]]:
+    """Leave out what is only compared: no gradient comes back from a truth value."""
+    decides = {node for node, edges in after.items() if all(e.dtype.startswith("bool") for e in edges)}
+    return {node: [e for e in edges if e.target not in decides] for node, edges in after.items()}
 
 
 def loses(node: Node, after: Sequence[Edge], before: Sequence[Edge]) -> State | None:

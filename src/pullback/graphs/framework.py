@@ -40,6 +40,7 @@ class Asked:
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
     cotangents: Sequence[Any] | None = None
+    inside: bool = False  # whether what runs inside of loops and branches is drawn, too
 
     @property
     def name(self) -> str:
@@ -170,6 +171,10 @@ class Tracer(ABC):
         """Give what `origins` knows a variable by."""
         return id(variable)
 
+    def name(self, variable: Any, function: Callable[..., Any]) -> str:
+        """Name a variable, as a function that reads it does; nothing where it has no name."""
+        return str(getattr(variable, "path", "") or getattr(variable, "name", "") or "").split(":")[0]
+
     def trained(self, variable: Any) -> bool:
         """Tell whether the framework records what is computed from a variable unasked."""
         return True
@@ -213,10 +218,11 @@ def is_user(path: str) -> bool:
         return False
     parts = path.replace(os.sep, "/").split("/")
     if "site-packages" in parts:
-        return parts[parts.index("site-packages") + 1].removesuffix(".py") not in PACKAGES
+        return parts[parts.index("site-packages") + 1].removesuffix(".py") not in (*PACKAGES, *_ARRAYS)
     return not path.startswith(_PYTHON)
 
 
+_ARRAYS = ("numpy", "scipy", "einops", "opt_einsum")  # what users call with arrays in hand
 _PYTHON = os.path.dirname(os.__file__) + os.sep
 
 

@@ -9,10 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from pullback.graphs.parts import Edge, Node
 
 INTEGERS = ("int", "uint", "bool", "long")
 STEPS = ("round", "sign", "floor", "argmax", "compare")
+STEEP = ("sqrt", "log", "divide", "pow", "norm", "acos")  # what has an infinite slope somewhere
 
 
 @dataclass(frozen=True)
@@ -28,6 +31,10 @@ LOSSES = {
         "{name} cuts the value off from what it was computed from, on purpose.",
         "Take {name} away, or ask for the gradient of what comes after it.",
     ),
+    "rebuild": Loss(
+        "{name} makes a new tensor of numbers, which knows nothing of what they were computed from.",
+        "Put tensors together by torch.stack or torch.cat; one that is a tensor already needs nothing.",
+    ),
     "integer": Loss(
         "{name} makes whole numbers, and those have no derivative.",
         "Keep it floating; where whole numbers are meant, pb.straight_through and pb.round pass one on.",
@@ -39,7 +46,7 @@ LOSSES = {
     ),
     "numpy": Loss(
         "The value leaves the framework at {name}, and what comes back is a constant.",
-        "Use the framework's own functions there, or wrap the NumPy function: pb.external.",
+        "Use the framework's own functions there, on tensors; or wrap the NumPy function: pb.external.",
     ),
     "captured": Loss(
         "{name} reads a tensor that it is not handed, and its gradient answers for its arguments alone.",
@@ -70,6 +77,11 @@ LOSSES = {
         "{name} ran while nothing was recorded, as under torch.no_grad(), or has no derivative.",
         "Call it outside of torch.no_grad() and torch.inference_mode().",
     ),
+    "while": Loss(
+        "{name} decides as it runs how many rounds it makes; JAX goes backward through no such loop, and "
+        "jax.grad raises.",
+        "Use lax.scan, or fori_loop with bounds that are Python's; pb.fixed_point or pb.root for a solver.",
+    ),
     "no gradient": Loss(
         "{name} has no derivative in this framework.",
         "Give it one: pb.custom_gradient, or pb.with_gradient around the function.",
@@ -95,9 +107,22 @@ LOSSES = {
         "The derivative of {name} is not finite here.",
         "Keep the operand away from that point (an epsilon, a clamp), or give it a rule: pb.custom_gradient.",
     ),
+    "overflow": Loss(
+        "The gradient that comes to {name} is finite, and what it passes on is too large for its dtype.",
+        "Scale the loss down, or compute here in a dtype that holds more: bfloat16, float32.",
+    ),
+    "broken in a loop": Loss(
+        "A finite gradient comes to {name}, and it is not finite any more after its rounds.",
+        'Look at each round: h = pb.watch(h, "round") inside; it grows, or an operation has no finite slope.',
+    ),
     "forward": Loss(
         "The value itself is not finite from {name} on; no gradient can be.",
         "Mend the forward there first.",
+    ),
+    "forward after inf": Loss(
+        "The value itself is NaN from {name} on; no gradient can be. It is infinite before, from {before} "
+        "on.",
+        "Mend the forward there first: keep an operand away from that point, or a value from growing.",
     ),
     "dead": Loss(
         "Every entry that comes to {name} is negative or zero, where its derivative is zero.",
@@ -106,6 +131,15 @@ LOSSES = {
     "saturated": Loss(
         "Every entry that comes to {name} lies where it is flat.",
         "Scale what goes in, use a loss on logits, or clip with a gradient: pb.straight_through.",
+    ),
+    "underflow": Loss(
+        "The gradient that comes to {name} is so small that what it passes on is zero in its dtype.",
+        "Scale the loss up (a GradScaler, a LossScaleOptimizer), or compute here in float32; over many "
+        "layers or steps, normalise or skip some: pb.watch shows where it shrinks.",
+    ),
+    "corner": Loss(
+        "All that comes to {name} is zero, or the same: it has a corner there, and its slope is set to zero.",
+        "Start from other values, or round the corner off: sqrt(sum(x²) + epsilon).",
     ),
     "zero factor": Loss(
         "{name} multiplies by zeros, and so does its derivative.",
@@ -119,9 +153,13 @@ LOSSES = {
         "{name} passes zeros on, though what comes to it is not zero.",
         "Look at the values that come to it.",
     ),
+    "zero in a loop": Loss(
+        "{name} passes zeros on, though what comes to it is not zero, and no operation inside stops it.",
+        'Look at each round: h = pb.watch(h, "round") inside; it shrinks to nothing, or something is flat.',
+    ),
     "flows": Loss("The gradient flows.", ""),
     "unknown": Loss(
-        "It could not be measured.", "See what pb.graph says of the function."
+        "It could not be measured.", "Mend what is said of it, or ask for a part of the function."
     ),
 }  # fmt: skip
 
@@ -130,7 +168,7 @@ def passes_nothing(node: Node, before: Sequence[Edge], after: Sequence[Edge]) ->
     """Tell an operation through which no gradient comes, whatever the values are."""
     floats = any(not e.dtype.startswith(INTEGERS) for e in before)
     whole = bool(after) and all(e.dtype.startswith(INTEGERS) for e in after)
-    return node.rule is None and (node.does in ("stop", "leave", *STEPS) or (floats and whole))
+    return node.rule is None and (node.does in ("stop", "rebuild", "leave", *STEPS) or (floats and whole))
 
 
 def of_none(node: Node, before: Sequence[Edge], after: Sequence[Edge], host: str) -> str:
@@ -139,12 +177,14 @@ def of_none(node: Node, before: Sequence[Edge], after: Sequence[Edge], host: str
         return "captured"
     if node.rule is not None:
         return _of_rule(node)
-    if node.does == "stop":
-        return "stop"
+    if node.does in ("stop", "rebuild"):
+        return node.does
     if node.does == "leave":
         return "numpy"
     if node.does in STEPS:
         return "zero derivative"
+    if host == "jax" and node.operation == "while":
+        return "while"
     if after and all(e.dtype.startswith(INTEGERS) for e in after):
         return "integer"
     return "no_grad" if host == "torch" else "no gradient"
@@ -156,25 +196,54 @@ def _of_rule(node: Node) -> str:
     return "stop" if stops else "rule"
 
 
-def of_zero(node: Node, before: Sequence[Edge], others: Sequence[Edge]) -> str:
-    """Name why an operation passes zeros on."""
+def of_zero(node: Node, before: Sequence[Edge], arriving: Sequence[Edge], operands: Sequence[Edge]) -> str:
+    """Name why an operation passes zeros on; `operands` are all that it reads, `before` those asked for."""
     if node.rule is not None:
         return _of_rule(node)
     if node.does in STEPS:
         return "zero derivative"
-    if node.does == "stop":
-        return "stop"
+    if node.does in ("stop", "rebuild"):
+        return node.does
     if node.does == "leave":
         return "numpy"
     if node.does == "relu":
         return _of_relu(node, before)
+    if node.does == "loop":
+        return "zero in a loop"
+    if node.does not in ("where", "clamp") and _is_tiny(arriving, before):
+        return "underflow"
     if node.does in ("clamp", "sigmoid", "tanh", "softmax", "exp"):
         return "saturated"
     if node.does == "where":
         return "where"
     if node.does == "multiply":
-        return "zero factor"
+        known = [e.value for e in operands if e.value is not None]
+        filled = len(known) > 1 and all(value.zero < value.size for value in known)
+        return "cancels" if filled else "zero factor"
+    if node.does == "norm" and all(e.value is not None and e.value.low == e.value.high for e in before):
+        return "corner"
     return "zero"
+
+
+def _largest(arriving: Sequence[Edge]) -> float:
+    flows = [e.gradient for e in arriving if e.gradient is not None]
+    return max((max(abs(g.low), abs(g.high)) for g in flows), default=1.0)
+
+
+def _range(edge: Edge) -> tuple[float, float]:
+    """Give between which sizes a factor keeps a gradient in the dtype of an edge; bfloat16 has float32's."""
+    wide = edge.dtype in ("float64", "complex128")
+    known = np.finfo("float64" if wide else "float16" if edge.dtype == "float16" else "float32")
+    eps = float(known.eps)
+    return float(known.tiny) / eps, float(known.max) * eps
+
+
+def _is_tiny(arriving: Sequence[Edge], before: Sequence[Edge]) -> bool:
+    return any(_largest(arriving) < _range(e)[0] for e in before)
+
+
+def _is_huge(arriving: Sequence[Edge], before: Sequence[Edge]) -> bool:
+    return any(_largest(arriving) > _range(e)[1] for e in before)
 
 
 def _of_relu(node: Node, before: Sequence[Edge]) -> str:
@@ -191,4 +260,8 @@ def of_broken(node: Node, before: Sequence[Edge], arriving: Sequence[Edge], sele
     zeros = any(e.gradient is not None and e.gradient.zero for e in arriving)
     if zeros and any(e.state == "nan" for e in before):
         return "where 0·inf" if selected else "0·inf"
+    if node.does == "loop":
+        return "broken in a loop"
+    if node.does not in STEEP and _is_huge(arriving, before):
+        return "overflow"
     return "singular"

@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 
 _SAME = {
-    "stop": "StopGradient stop_gradient detach PreventGradient data tensor new_tensor",
+    "stop": "StopGradient stop_gradient detach PreventGradient data",
+    "rebuild": "tensor new_tensor",
     "leave": "item numpy tolist __array__ float int bool PyFunc PyFuncStateless EagerPyFunc "
     "pure_callback io_callback",
     "where": "Select SelectV2 select_n where index_put masked_fill",
@@ -28,14 +29,19 @@ _SAME = {
     "log": "Log log Log1p log1p xlogy Xlogy log2 log10",
     "divide": "RealDiv div DivNoNan Reciprocal reciprocal Inv divide true_divide truediv Xdivy",
     "pow": "Pow pow integer_pow square_root",
-    "norm": "norm linalg_vector_norm EuclideanNorm linalg_norm",
+    "norm": "norm linalg_vector_norm EuclideanNorm linalg_norm std cdist pdist Abs abs",
     "exp": "Exp exp Expm1 expm1",
     "multiply": "Mul mul multiply MatMul matmul BatchMatMulV2 dot_general mm bmm addmm linear einsum Einsum",
     "cast": "Cast convert_element_type to _to_copy type int long to_copy",
     "acos": "Acos acos Asin asin arccos arcsin Atanh atanh acosh Acosh",
-    "exact": "Abs abs",
+    "loop": "While StatelessWhile while scan",
+    "branch": "If StatelessIf Case StatelessCase cond",
 }  # fmt: skip
 _WORDS = {name: word for word, names in _SAME.items() for name in names.split()}
+# what stands for a statement or a function that a user writes in other words
+_WRITTEN = {"While": "loop", "StatelessWhile": "loop", "If": "branch", "StatelessIf": "branch"}
+_WRITTEN |= {"Case": "branch", "StatelessCase": "branch"}
+_WRITTEN |= {"PyFunc": "numpy_function", "PyFuncStateless": "numpy_function", "EagerPyFunc": "py_function"}
 _AUTOGRAD = re.compile(r"Backward\d*$")
 
 
@@ -44,7 +50,7 @@ def does(operation: str) -> str:
     bare = _AUTOGRAD.sub("", operation)
     bare = bare if bare == operation else bare[:1].lower() + bare[1:]
     found = _WORDS.get(bare) or _WORDS.get(_snake(bare))
-    return "" if found in (None, "exact") else str(found)
+    return found or ""
 
 
 def _snake(name: str) -> str:
@@ -54,4 +60,4 @@ def _snake(name: str) -> str:
 def shown(operation: str) -> str:
     """Give an operation's name as a reader knows it: `MulBackward0` is the multiplication of the forward."""
     bare = _AUTOGRAD.sub("", operation)
-    return operation if bare == operation else _snake(bare)
+    return _WRITTEN.get(operation, operation) if bare == operation else _snake(bare)

@@ -29,7 +29,7 @@ class Hearing:
         self.compiled: Callable[[Any, str], Any] | None = None
         self.logs: tuple[Log, ...] = ()
         self._lock = threading.RLock()
-        self._waiting: dict[int, collections.deque[list[Taker]]] = collections.defaultdict(collections.deque)
+        self._waiting: dict[tuple[int, int], collections.deque[list[Taker]]] = {}
 
     def enter(self, log: Log) -> None:
         with self._lock:
@@ -56,16 +56,21 @@ class Hearing:
 
     # ── what asks first, and tells later, from within a compiled program ─────────────────────────────────
 
-    def asked(self, number: int) -> bool:
-        """Tell whether a log wants the gradient that is at a place now."""
+    def asked(self, number: int, at: int = 0) -> bool:
+        """Tell whether a log wants the gradient at a place now; `at` is where in a program that stands."""
         takers = self.takers(number)
         if takers:
-            self._waiting[number].append(takers)
+            with self._lock:
+                self._waiting.setdefault((number, at), collections.deque()).append(takers)
         return bool(takers)
 
-    def told(self, number: int, row: Any) -> None:
+    def told(self, number: int, row: Any, at: int = 0) -> None:
         """Tell the logs that wanted it."""
-        for log, step in self._waiting[number].popleft():
+        with self._lock:
+            takers = self._waiting[number, at].popleft()
+            if not self._waiting[number, at]:
+                del self._waiting[number, at]
+        for log, step in takers:
             log.take(number, step, row)
 
     # ── gradients that never come ────────────────────────────────────────────────────────────────────────

@@ -2,14 +2,18 @@
 
 A place is a primitive, the identity; its tangent goes through a second one, whose transpose looks at the
 cotangent by a third. So every transformation of JAX carries a place along: a batch is looked at as a whole,
-a `scan` in each round. Compiled for the CPU, the program hands Python the array; elsewhere it asks whether
-this gradient is wanted, and only then computes its numbers and tells them. Outside of a log the identity is
-not even there: whether a log is open is part of what `jax.jit` remembers a program by.
+a `scan` in each round. A compiled program asks which gradients are wanted, once for all places that run
+together, and tells of those alone: the CPU hands Python the array, elsewhere its numbers are computed first.
+Outside of a log the identity is not even there: whether a log is open is part of what `jax.jit` remembers a
+program by.
 """
 
 from __future__ import annotations
 
 import functools
+import itertools
+import weakref
+from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -17,6 +21,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.experimental import io_callback
 from jax.extend.core import Primitive
+from jax.extend.mlir import ir
 from jax.interpreters import ad, batching, mlir
 
 from pullback.watching.framework import Framework, Opened
@@ -60,7 +65,8 @@ _row = jax.jit(row)
 place_p = Primitive("watched")  # the identity
 linear_p = Primitive("watched_tangent")  # the identity of tangents
 look_p = Primitive("look_at_gradient")  # the identity of cotangents, which are looked at
-ask_p = Primitive("gradient_wanted")
+tell_p = Primitive("tell_of_gradient")
+tell_p.multiple_results = True
 
 # That of a debugging callback: no transformation leaves it out, and `jax.effects_barrier` waits for it.
 _EFFECT = frozenset(jax.make_jaxpr(lambda: jax.debug.callback(lambda: None))().effects)
@@ -111,7 +117,9 @@ ad.primitive_transposes[look_p] = lambda cotangent, x, **_: [cotangent]
 
 @look_p.def_impl
 def _look_now(x: Any, *, number: int) -> Any:
-    HEARING.heard(number, functools.partial(_row, x), np.asarray)
+    x = jnp.asarray(x)
+    spread = x.is_fully_addressable and len(x.sharding.device_set) > 1  # a row of its parts may be refused
+    HEARING.heard(number, lambda: numbers(np.asarray(x)) if spread else _row(x), np.asarray)
     return x
 
 
@@ -120,74 +128,109 @@ def _look_abstractly(aval: Any, *, number: int) -> Any:
     return aval, _EFFECT
 
 
-def _look_compiled(x: Any, *, number: int) -> Any:
-    def tell(x: Any) -> None:
-        io_callback(functools.partial(HEARING.told, number), None, row(x))
-
-    jax.lax.cond(ask_p.bind(number=number), tell, lambda x: None, x)
-    return x
-
+# ── compiled ─────────────────────────────────────────────────────────────────────────────────────────────
 
 HANDS_OVER = True  # on the CPU
-_elsewhere = mlir.lower_fun(_look_compiled, multiple_results=False)
 
 
-def _look_on_cpu(context: Any, x: Any, *, number: int) -> Any:
-    """Hand Python the array itself: on the CPU that is no copy, and less than a condition in the program."""
-    if not HANDS_OVER or getattr(context.module_context.axis_context, "num_devices", None) != 1:
-        return _elsewhere(context, x, number=number)
+def _look_compiled(context: Any, x: Any, *, number: int) -> Any:
+    """Ask whether this gradient is wanted, and tell it only then."""
+    module, at = context.module_context, next(_ats)
+    # Where its parts lie is of no concern here, and functions that are told of it may refuse it.
+    context = context.replace(avals_in=[jax.core.ShapedArray(a.shape, a.dtype) for a in context.avals_in])
+    alone = getattr(module.axis_context, "num_devices", None) == 1
+    hands_over = HANDS_OVER and alone and tuple(module.platforms) == ("cpu",)
 
-    def look(array: Any) -> tuple[()]:
-        HEARING.heard(number, functools.partial(numbers, array), _read)
+    def tell(x: Any) -> None:
+        if hands_over:
+            tell_p.bind(x, number=number, at=at)
+        else:
+            io_callback(functools.partial(_told, number, at), None, row(x))
+
+    def look(x: Any, answers: Any, bit: int = 0) -> Any:
+        jax.lax.cond((answers >> bit) & 1 != 0, tell, lambda x: None, x)
+        return x
+
+    if alone:
+        question = _question(context)
+        question.places.append((number, at))
+        look = functools.partial(look, bit=len(question.places) - 1)
+        inner = context.replace(avals_in=[*context.avals_in, _ANSWERS])
+        return mlir.lower_fun(look, multiple_results=False)(inner, x, question.answers)
+
+    def asking(x: Any) -> Any:
+        question = Question([(number, at)])
+        return look(x, io_callback(lambda: question()[0], jax.ShapeDtypeStruct((), np.uint32)))
+
+    return mlir.lower_fun(asking, multiple_results=False)(context, x)
+
+
+def _told(number: int, at: int, row: Any) -> None:
+    HEARING.told(number, row, at)
+
+
+# What is shared stands in the block, so nothing may be lowered in another place and copied here.
+mlir.register_lowering(look_p, _look_compiled, cacheable=False)
+_ats = itertools.count(1)  # tell apart where the same place stands in programs
+
+
+@tell_p.def_effectful_abstract_eval
+def _tell_abstractly(aval: Any, *, number: int, at: int) -> Any:
+    return [], _EFFECT
+
+
+def _tell_compiled(context: Any, x: Any, *, number: int, at: int) -> Any:
+    """Hand Python the array itself: on the CPU that is no copy."""
+
+    def tell(array: Any) -> tuple[()]:
+        HEARING.told(number, numbers(array), at)
         return ()
 
-    ends = context.replace(avals_out=[])
-    mlir.emit_python_callback(
-        ends, look, None, [x], context.avals_in, [], has_side_effect=True, returns_token=False
-    )
-    return [x]
+    given = context.avals_in
+    mlir.emit_python_callback(context, tell, None, [x], given, [], has_side_effect=True, returns_token=False)
+    return []
 
 
-def _read(row: Any) -> Any:
-    return row
-
-
-mlir.register_lowering(look_p, _elsewhere)
-mlir.register_lowering(look_p, _look_on_cpu, platform="cpu")
+mlir.register_lowering(tell_p, _tell_compiled)
 
 
 # ── the question ─────────────────────────────────────────────────────────────────────────────────────────
 
-_BOOL = jax.core.ShapedArray((), np.dtype(bool))
+_ANSWERS = jax.core.ShapedArray((), np.dtype(np.uint32))
+MARK = "pullback_question"
 
 
-@ask_p.def_abstract_eval
-def _ask_abstractly(*, number: int) -> Any:
-    return _BOOL
+class Question:
+    """What a program asks once for all places that run together, a bit each: it is calls that cost."""
+
+    def __init__(self, places: Sequence[tuple[int, int]] = ()) -> None:
+        self.places = list(places)
+        self.answers: Any = None  # in the program
+
+    def __call__(self) -> tuple[np.uint32]:
+        return (np.uint32(sum(HEARING.asked(*place) << bit for bit, place in enumerate(self.places))),)
 
 
-def _asked(number: int) -> np.bool_:
-    return np.bool_(HEARING.asked(number))
+_questions: weakref.WeakValueDictionary[int, Question] = weakref.WeakValueDictionary()
 
 
-def _ask_compiled(context: Any, *, number: int) -> Any:
-    if getattr(context.module_context.axis_context, "num_devices", None) == 1:
-        # `io_callback` comes to this, at three times its cost
-        return mlir.emit_python_callback(
-            context,
-            lambda: (_asked(number),),
-            None,
-            [],
-            [],
-            context.avals_out,
-            has_side_effect=True,
-            returns_token=False,
-        )[0]
-    asking = functools.partial(io_callback, functools.partial(_asked, number), jax.ShapeDtypeStruct((), bool))
-    return mlir.lower_fun(asking, multiple_results=False)(context)
-
-
-mlir.register_lowering(ask_p, _ask_compiled)
+def _question(context: Any) -> Question:
+    """Give the question of the block that is being written, with a bit that is free."""
+    for operation in ir.InsertionPoint.current.block.operations:
+        if MARK in operation.attributes:
+            found = _questions[ir.IntegerAttr(operation.attributes[MARK]).value]
+            if len(found.places) < 32:
+                return found
+    made = Question()
+    ends = context.replace(avals_in=[], avals_out=[_ANSWERS])
+    # `io_callback` comes to this, at three times its cost
+    (made.answers,), *_ = mlir.emit_python_callback(
+        ends, made, None, [], [], [_ANSWERS], has_side_effect=True, returns_token=False
+    )
+    kind = ir.IntegerType.get_signless(64)
+    made.answers.owner.attributes[MARK] = ir.IntegerAttr.get(kind, id(made))
+    _questions[id(made)] = made
+    return made
 
 
 # ── who listens ──────────────────────────────────────────────────────────────────────────────────────────

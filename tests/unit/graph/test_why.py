@@ -13,7 +13,9 @@ X = [1.0, 2.0]
 ZERO = [0.0, 1.0]
 ZEROS = {"tensorflow": tf.zeros(2), "jax": jnp.zeros(2), "torch": torch.zeros(2)}
 ONES = {"tensorflow": tf.ones(2), "jax": jnp.ones(2), "torch": torch.ones(2)}
-FROZEN = tf.Variable(X, trainable=False)
+FROZEN = tf.Variable(X, trainable=False, name="frozen")
+OPPOSITE = torch.tensor([1.0, -1.0])
+lax = jax.lax
 LAYER = torch.nn.Linear(2, 2)
 
 
@@ -71,6 +73,14 @@ class Zeros(torch.autograd.Function):
         return dy * 0.0
 
 
+def jax_until(x):
+    return lax.while_loop(lambda y: y[0] < 9, jnp.exp, x)
+
+
+def torch_judged(x):
+    return torch.nn.functional.binary_cross_entropy(torch.sigmoid(x), torch.ones_like(x))
+
+
 # kind, host, function, point, the operation, the gradient
 CASES = [
     ("stop", "tensorflow", lambda x: tf.stop_gradient(x) * 2.0, X, "StopGradient", "None"),
@@ -81,13 +91,14 @@ CASES = [
     ("stop", "tensorflow", lambda x: pb.stop_gradient(x) * 2.0, X, "stop_gradient", "None"),
     ("stop", "jax", lambda x: pb.stop_gradient(x) * 2.0, X, "stop_gradient", "0"),
     ("stop", "torch", lambda x: pb.stop_gradient(x) * 2.0, X, "stop_gradient", "None"),
+    ("stop", "torch", lambda x: Zeros.apply(x.data) * 2.0, X, "data", "None"),
     ("integer", "torch", lambda x: x * 2, [1, 2], "", "None"),
     ("integer", "tensorflow", lambda x: tf.cast(tf.cast(x, tf.int32), tf.float32), X, "Cast", "None"),
     ("integer", "jax", lambda x: x.astype(int).astype(float), X, "convert_element_type", "0"),
     ("integer", "torch", lambda x: x.long().float() * 2.0, X, "long", "None"),
     ("numpy", "tensorflow", lambda x: tf.constant(np.sin((x * 2.0).numpy())), X, "numpy", "None"),
     ("numpy", "tensorflow", lambda x: tf.constant(np.asarray(x * 2.0)), X, "numpy", "None"),
-    ("numpy", "tensorflow", lambda x: tf.numpy_function(np.sin, [x], tf.float32), X, "PyFunc", "None"),
+    ("numpy", "tensorflow", lambda x: tf.numpy_function(np.sin, [x], x.dtype), X, "numpy_function", "None"),
     ("numpy", "jax", lambda x: jnp.asarray(np.sin(np.asarray(x))), X, "<lambda>", "0"),
     ("numpy", "jax", lambda x: jnp.ones(2) * (x * 2.0).sum().item(), X, "<lambda>", "0"),
     ("numpy", "torch", lambda x: torch.ones(2) * (x * 2.0).sum().item(), X, "item", "None"),
@@ -113,6 +124,8 @@ CASES = [
     ("zero derivative", "torch", lambda x: torch.sign(x) * 2.0, X, "sign", "0"),
     ("zero derivative", "torch", lambda x: x.argmax() * 2.0, X, "argmax", "None"),
     ("zero derivative", "torch", lambda x: (x > 0).float() * 2.0, X, "gt", "None"),
+    ("zero derivative", "jax", lambda x: (jax.nn.sigmoid(x) < 0.5).astype(float), X, "lt", "0"),
+    ("no gradient", "jax", jax_until, X, "while", "not defined"),
     ("dead", "tensorflow", lambda x: tf.nn.relu(-x), X, "Relu", "0"),
     ("dead", "jax", lambda x: jax.nn.relu(-x), X, "relu", "0"),
     ("dead", "jax", lambda x: jnp.maximum(-x, 0.0), X, "max", "0"),
@@ -120,6 +133,7 @@ CASES = [
     ("saturated", "tensorflow", lambda x: tf.sigmoid(1000 * x), X, "Sigmoid", "0"),
     ("saturated", "tensorflow", lambda x: tf.clip_by_value(x, 0.0, 0.5), X, None, "0"),
     ("saturated", "jax", lambda x: jax.nn.sigmoid(1000 * x), X, "logistic", "0"),
+    ("saturated", "torch", torch_judged, [-200.0, -300.0], "sigmoid", "0"),
     ("saturated", "torch", lambda x: torch.tanh(1000 * x), X, "tanh", "0"),
     ("saturated", "torch", lambda x: x.clamp(0.0, 0.5), X, "clamp", "0"),
     ("where", "tensorflow", lambda x: tf.where(x < 0, x, 1.0), X, "SelectV2", "0"),
@@ -138,6 +152,14 @@ CASES = [
     ("forward", "tensorflow", lambda x: tf.sqrt(-x) * x, X, "Sqrt", "NaN"),
     ("forward", "jax", lambda x: jnp.sqrt(-x) * x, X, "sqrt", "NaN"),
     ("forward", "torch", lambda x: torch.sqrt(-x) * x, X, "sqrt", "NaN"),
+    ("forward", "tensorflow", lambda x: x * tf.math.log(x), ZERO, "Mul", "NaN"),
+    ("forward", "torch", lambda x: x * torch.log(x), ZERO, "mul", "NaN"),
+    ("overflow", "torch", lambda x: x.half().float() * 1e6, X, "to_copy", "inf"),
+    ("underflow", "torch", lambda x: (x.half() * 1e-4).float() * 1e-5, X, "mul", "0"),
+    ("underflow", "jax", lambda x: (x.astype("float16") * 1e-4).astype("float32") * 1e-5, X, "mul", "0"),
+    ("corner", "torch", lambda x: x.norm(), [0.0, 0.0], "linalg_vector_norm", "0"),
+    ("corner", "torch", lambda x: x.std(), [2.0, 2.0], "std", "0"),
+    ("cancels", "torch", lambda x: (x[0] * OPPOSITE).sum(), X, "mul", "0"),
     ("zero factor", "tensorflow", lambda x: x * ZEROS["tensorflow"], X, "Mul", "0"),
     ("zero factor", "jax", lambda x: x * ZEROS["jax"], X, "mul", "0"),
     ("zero factor", "torch", lambda x: x * ZEROS["torch"], X, "mul", "0"),
@@ -203,13 +225,13 @@ def _risen(y):
     return jnp.floor(y) + 1.0
 
 
-lax, AT_TF, AT_JAX = jax.lax, tf.constant(X), jnp.asarray(X)
+AT_TF, AT_JAX = tf.constant(X), jnp.asarray(X)
 INSIDE = [
-    ("zero derivative", tf_loop, AT_TF, "Round in StatelessWhile"),
-    ("zero derivative", tf_nested, AT_TF, "Floor in StatelessWhile"),
-    ("zero derivative", lambda x: tf.map_fn(tf.floor, x), AT_TF, "Floor in StatelessWhile"),
-    ("integer", tf_branch, AT_TF, "Cast in StatelessIf"),
-    ("numpy", lambda x: tf.py_function(lambda t: np.sin(t.numpy()), [x], x.dtype), AT_TF, "EagerPyFunc"),
+    ("zero derivative", tf_loop, AT_TF, "Round in a loop"),
+    ("zero derivative", tf_nested, AT_TF, "Floor in a loop"),
+    ("zero derivative", lambda x: tf.map_fn(tf.floor, x), AT_TF, "Floor in a loop"),
+    ("integer", tf_branch, AT_TF, "Cast in a branch"),
+    ("numpy", lambda x: tf.py_function(lambda t: np.sin(t.numpy()), [x], x.dtype), AT_TF, "py_function"),
     ("zero derivative", lambda x: lax.fori_loop(0, 3, lambda i, y: jnp.round(y), x), AT_JAX, "round in scan"),
     ("stop", lambda x: lax.map(lambda t: lax.stop_gradient(t), x), AT_JAX, "stop_gradient in scan"),
     ("zero derivative", lambda x: lax.cond(x[0] > 0, lax.floor, lambda t: t, x), AT_JAX, "floor in cond"),
@@ -225,8 +247,39 @@ def test_a_loss_inside_of_a_loop_or_a_branch_is_named(kind, f, x, operation):
     assert (answer.kind, answer.lost_at.partition(" (test_why")[0]) == (kind, operation), str(answer)
 
 
+def tf_chosen(x):
+    return tf.stop_gradient(x) if tf.reduce_sum(x) > 0.0 else tf.round(x)
+
+
+@pytest.mark.parametrize(
+    ("f", "x", "at"),
+    [
+        (tf_chosen, AT_TF, "StopGradient in a branch"),
+        (lambda x: lax.cond(x.sum() > 0, lax.floor, lambda t: t, x), AT_JAX, "floor in cond"),
+    ],
+    ids=["tensorflow", "jax"],
+)
+def test_neither_the_other_branch_nor_what_decides_is_blamed(f, x, at):
+    answer = pb.why(f, x)
+    assert (answer.lost_at.partition(" (test_why")[0], answer.also) == (at, ())
+
+
+def test_what_runs_inside_of_a_loop_is_said_in_the_words_of_the_user():
+    answer = str(pb.why(tf_loop, AT_TF))
+    assert ": Round is constant between its steps" in answer
+    assert "Path: output ← loop ← x." in answer
+
+
+def test_only_the_answer_looks_into_loops():
+    def f(x):
+        return lax.fori_loop(0, 3, lambda i, y: jnp.round(y), x)
+
+    assert any(node.bodies for node in pb.why(f, AT_JAX).graph.nodes)
+    assert not any(node.bodies for node in pb.graph(f, AT_JAX).nodes)
+
+
 def test_where_a_way_leads_through_a_loop_no_operation_in_it_is_blamed():
-    assert pb.why(tf_swapped, tf.constant(X)).lost_at.startswith("StatelessWhile")
+    assert pb.why(tf_swapped, tf.constant(X)).lost_at.startswith("a loop")
     answer = pb.why(lambda x: jax.lax.scan(lambda c, t: (c, t * t + jnp.sign(t)), 1.0, x)[1], jnp.zeros(2))
     assert (answer.kind, answer.lost_at.partition(" (")[0]) == ("zero", "scan")
 
@@ -279,6 +332,37 @@ def test_thousands_of_operations_that_nobody_recorded_are_followed():
     assert len(answer.path) == 12
 
 
+def test_a_stop_is_named_last_because_it_is_meant():
+    answer = pb.why(lambda x: torch.round(x) - x.detach(), torch.tensor(X))
+    assert answer.lost_at.startswith("round")
+    assert answer.also[0].startswith("detach")
+
+
+def test_nan_after_an_infinity_tells_where_that_began():
+    answer = pb.why(lambda x: x * torch.log(x), torch.tensor(ZERO))
+    assert "It is infinite before, from log (test_why.py:" in answer.means
+
+
+@pytest.mark.filterwarnings("ignore:Converting a tensor")
+def test_a_tensor_that_is_made_anew_has_its_own_fix():
+    answer = pb.why(lambda x: torch.tensor([x.sum(), x.mean()]).sum(), torch.tensor(X))
+    assert (answer.kind, answer.lost_at.partition(" ")[0]) == ("stop", "tensor")
+    assert "torch.stack" in answer.fix
+
+
+def test_the_line_of_the_user_is_named_and_not_that_of_numpy():
+    assert "test_why.py:" in pb.why(lambda x: np.sort(x).sum(), torch.tensor(X)).lost_at
+
+
+def test_what_pytorch_does_not_measure_is_not_known():
+    def f(x):
+        return torch.utils.checkpoint.checkpoint(torch.sin, x, use_reentrant=True)
+
+    answer = pb.why(f, torch.tensor(X))
+    assert (answer.kind, answer.gradient) == ("unknown", "not known")
+    assert "incompatible with .grad()" in str(answer)
+
+
 # ── variables ────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -299,6 +383,19 @@ def test_a_parameter_is_followed_through_its_module():
     answer = pb.why(lambda: LAYER(torch.ones(2)).detach() * 2.0, LAYER.weight)
     assert answer.kind == "stop"
     assert answer.source == "LAYER.weight"
+
+
+def test_variables_are_named_even_if_nothing_reads_them():
+    assert pb.why(lambda: LAYER.weight.sum(), LAYER.bias).source == "LAYER.bias"
+    other = torch.nn.Parameter(torch.ones(2, 3))
+    assert pb.why(lambda: LAYER.weight.sum(), other).source == "a parameter (2, 3)"
+    assert pb.why(lambda: tf.reduce_sum(FROZEN), FROZEN).source == "frozen"
+
+
+def test_the_variables_of_a_model_are_asked_for_together():
+    answer = pb.why(lambda: LAYER(torch.ones(2)).detach() * 2.0, list(LAYER.parameters()))
+    assert answer.kind == "stop"
+    assert pb.why(lambda: LAYER(torch.ones(2)), {"w": LAYER.weight, "b": LAYER.bias}).kind == "flows"
 
 
 # ── tensors ──────────────────────────────────────────────────────────────────────────────────────────────

@@ -73,6 +73,16 @@ with jax.set_mesh(explicit):
     assert jax.typeof(got).sharding.spec == P("d")
     batched = jax.grad(lambda a: jax.vmap(f, in_axes=(0, None))(a, scalar).sum())(placed)
     np.testing.assert_allclose(batched, want[0], rtol=1e-9)
+
+def watched(a):
+    return (pb.watch(jnp.sin(a), "sharded") ** 2).sum()
+
+with pb.watch() as log:
+    jax.jit(jax.grad(watched))(placed)
+    with jax.set_mesh(explicit):
+        jax.jit(jax.grad(watched))(placed)
+        jax.grad(watched)(placed)
+np.testing.assert_allclose(log["sharded"].of("norm"), 3 * [np.linalg.norm(2 * np.sin(x))], rtol=1e-6)
 print("all held")
 """
 

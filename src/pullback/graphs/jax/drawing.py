@@ -98,7 +98,8 @@ class Drawing:
             return [(None, None) for _ in eqn.outvars]
         drawn, name, rule = self._named(eqn)
         new = self.sketch.node(drawn, name=name, scope=scope, rule=rule, location=_location(eqn) or at)
-        self.sketch.told(new, bodies=self._bodies(eqn, values))
+        if self.asked.inside:
+            self.sketch.told(new, bodies=self._bodies(eqn, values))
         if step is not None:
             step.node = new
             step.run()

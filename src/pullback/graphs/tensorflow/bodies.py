@@ -18,6 +18,12 @@ def bodies(op: Any) -> tuple[Body, ...]:
     return tuple(_body(graph, first, loop) for graph in inline.called(op) if _floats(graph.outputs))
 
 
+def ran(operation: str, branches: tuple[Body, ...], decided: Any) -> Body:
+    """Give the branch that ran: a condition has the one for True first."""
+    which = int(decided) if operation.endswith("Case") else int(not decided)
+    return branches[which if 0 <= which < len(branches) else -1]
+
+
 def _body(graph: Any, first: int, loop: bool) -> Body:
     sketch = Sketch()
     of = {x.name: (sketch.node("input", name=x.name, kind="input"), 0) for x in graph.inputs}

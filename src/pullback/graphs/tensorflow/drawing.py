@@ -14,7 +14,7 @@ from pullback import tree
 from pullback.graphs.framework import MEASURED, Asked, Marked, Sketch, heard, location_in, sentence
 from pullback.graphs.parts import Flow
 from pullback.graphs.tensorflow.backward import SHAPES, Backward
-from pullback.graphs.tensorflow.bodies import bodies, location_of
+from pullback.graphs.tensorflow.bodies import bodies, location_of, ran
 from pullback.hosts.tensorflow import recording
 from pullback.view.native import Given
 from pullback.view.tensorflow import native
@@ -204,7 +204,8 @@ class Drawing:
             operation, name, rule = call.name, call.name, call.mark()
             operands = [None] * count + operands[count:]
         node = self.sketch.node(operation, name=name, scope=_scope(op), rule=rule, location=location_of(op))
-        self.sketch.told(node, bodies=bodies(op))
+        if self.asked.inside:
+            self.sketch.told(node, bodies=bodies(op))
         edges = {
             i: self._edge(t, node, i) for i, t in enumerate(operands) if t is not None and t.name in self.of
         }
@@ -246,7 +247,10 @@ class Drawing:
             elif what == "node":
                 self.sketch.told(place, gradient=Flow.of(array))
             else:
-                self.sketch.edges[place] = replace(self.sketch.edges[place], value=Flow.of(array))
+                edge = self.sketch.edges[place] = replace(self.sketch.edges[place], value=Flow.of(array))
+                node = self.sketch.nodes[edge.target]
+                if node.does == "branch" and edge.place == 0 and node.bodies:
+                    self.sketch.told(node.id, bodies=(ran(node.operation, node.bodies, array),))
 
 
 @contextlib.contextmanager

@@ -29,6 +29,13 @@ class Torch(Tracer):
 
         return isinstance(value, torch.nn.Parameter)
 
+    def name(self, variable: Any, function: Any) -> str:
+        from pullback.graphs.torch.hearing import Hearing
+
+        hearing = Hearing(Asked(function, (), {}))
+        hearing.named(function)
+        return hearing.called_as(variable)
+
     def trained(self, variable: Any) -> bool:
         return bool(variable.requires_grad)
 

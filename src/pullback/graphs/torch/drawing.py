@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bisect
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -85,8 +86,7 @@ class Drawing:
         variable = getattr(node, "variable", None)
         if variable is not None and not node.next_functions:
             if id(variable) not in self.ends:
-                name = self.hearing.names.get(id(variable), "a tensor")
-                self.end(variable, name, "variable")
+                self.end(variable, self.hearing.called_as(variable), "variable")
             self.nodes[node] = self.ends[id(variable)]
             return
         name, rule, label = node.name(), None, ""
@@ -187,6 +187,8 @@ class Drawing:
             )
         except Exception as error:
             self.sketch.notes.append(f"The gradients could not be measured: {sentence(error)}")
+            for edge in self.edges.values():
+                self.sketch.edges[edge] = replace(self.sketch.edges[edge], state="unmeasured", gradient=None)
             return
         finally:
             for hook in hooks:

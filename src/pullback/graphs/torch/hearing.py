@@ -24,6 +24,9 @@ from pullback.view.torch import native
 LEAVES = {"item", "tolist", "numpy", "__float__", "__int__", "__bool__", "__array__", "__index__"}
 # what tells of a tensor, and computes nothing
 QUIET = {"size", "dim", "is_floating_point", "requires_grad_", "stride", "numel", "nelement", "is_complex"}
+# what reads the shape of a tensor alone
+SHAPES = {f"{name}_like" for name in ("ones", "zeros", "empty", "full", "rand", "randn", "randint")}
+SHAPES |= {f"new_{name}" for name in ("ones", "zeros", "empty", "full", "empty_strided")}
 QUIET |= {"element_size", "register_hook", "backward", "__len__", "__hash__", "__repr__", "__format__"}
 
 
@@ -66,6 +69,11 @@ class Hearing:
                     self.names.setdefault(id(module), path or name or type(value).__name__)
             elif isinstance(value, torch.Tensor):
                 self.names.setdefault(id(value), name)
+
+    def called_as(self, tensor: Any) -> str:
+        """Name a tensor as the function does, or else by what it is."""
+        what = "a parameter" if isinstance(tensor, torch.nn.Parameter) else "a tensor"
+        return self.names.get(id(tensor)) or f"{what} {tuple(tensor.shape)}"
 
     @contextlib.contextmanager
     def heard(self) -> Iterator[None]:
@@ -110,12 +118,14 @@ class Hearing:
             return
         if private.transforming():  # what a transform wraps is not what autograd knows
             return
-        tensors = [leaf for leaf in tree.flatten(given)[0] if isinstance(leaf, torch.Tensor)]
+        read = () if name in SHAPES else given
+        tensors = [leaf for leaf in tree.flatten(read)[0] if isinstance(leaf, torch.Tensor)]
         outputs = [leaf for leaf in tree.flatten(result)[0] if isinstance(leaf, torch.Tensor)]
         call = Call(name, tensors, outputs, start, stop, tuple(self.scope), location_now())
         within = self.calls[-1] if self.calls else None
         if within is not None and within.rule is not None and not torch.is_grad_enabled():
             within.captured += tensors  # the forward of a rule runs unrecorded
+            within.outputs += outputs  # what leaves it without a history is its own
             self.inner.append(call)
         else:
             self.calls.append(call)

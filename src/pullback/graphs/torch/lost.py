@@ -50,10 +50,10 @@ class Lost:
         if id(tensor) in self.constants:
             return None
         call = self.producers.get(id(tensor))
-        if call is None or call.rule is not None:
+        if call is None:
             if tensor.requires_grad and tensor.is_leaf:
-                return self.drawing.end(tensor, self.names.get(id(tensor), "a tensor"), "variable")
-            if call is None and tensor.is_floating_point() and tensor.dim():
+                return self.drawing.end(tensor, self.drawing.hearing.called_as(tensor), "variable")
+            if tensor.is_floating_point() and tensor.dim():
                 name = self.names.get(id(tensor), f"captured {tuple(tensor.shape)}")
                 return self.drawing.end(tensor, name, "captured")
             return None
@@ -77,9 +77,7 @@ class Lost:
         return node if node >= 0 else None
 
     def _is_unrecorded(self, tensor: Any) -> bool:
-        if tensor.grad_fn is not None or id(tensor) in self.ends or id(tensor) not in self.producers:
-            return False
-        return self.producers[id(tensor)].rule is None
+        return tensor.grad_fn is None and id(tensor) not in self.ends and id(tensor) in self.producers
 
     def _draw(self, call: Call) -> None:
         behind = [(t, self.live(t)) for t in call.tensors if all(t is not o for o in call.outputs)]
@@ -88,7 +86,8 @@ class Lost:
             self.constants |= {id(t) for t in call.outputs}
             return
         name = words.shown(call.name.strip("_"))
-        new = self.sketch.node(name, scope=call.scope, location=call.location)
+        rule = None if call.rule is None else call.rule()
+        new = self.sketch.node(name, scope=call.scope, rule=rule, location=call.location)
         self.lost[id(call)] = new
         answers = bool(call.outputs) and all(str(t.dtype) == "torch.bool" for t in call.outputs)
         for place, (t, node) in enumerate(behind):

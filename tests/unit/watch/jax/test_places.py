@@ -1,5 +1,6 @@
 """Named places in JAX: the gradient that flows there is what the log has."""
 
+import functools
 import threading
 from typing import NamedTuple
 
@@ -206,3 +207,57 @@ def test_very_small_and_very_large_gradients_have_their_norms():
             jax.jit(lambda g: log.look(g, "in a graph"))(gradient)
         for history in log:
             expect(history[0], gradient)
+
+
+# ── one question for places that run together ────────────────────────────────────────────────────────────
+
+
+def chain(x, count):
+    for i in range(count):
+        x = pb.watch(2 * x, f"link {i}")
+    return jnp.sum(x)
+
+
+def test_a_compiled_program_asks_once_for_all_places_that_run_together():
+    step = jax.jit(jax.grad(functools.partial(chain, count=40)))
+    with pb.watch(every=2) as log:
+        text = step.lower(X).as_text()
+        for _ in range(3):
+            step(X)
+    assert text.count(on_jax.MARK) == 2  # an answer has 32 bits
+    assert [log[f"link {i}"].of("step").tolist() for i in range(40)] == [[0, 2]] * 40
+    assert [log[f"link {i}"][0].max for i in range(40)] == [2.0 ** (39 - i) for i in range(40)]
+
+
+def test_the_same_place_twice_in_a_program_keeps_its_numbers_apart():
+    @jax.jit
+    def twice(x):
+        return jax.grad(lambda x: jnp.sum(pb.watch(3 * pb.watch(x, "twice"), "twice")))(x)
+
+    with pb.watch() as log:
+        twice(X)
+        twice(X)
+    assert sorted(log["twice"].of("max").tolist()) == [1, 1, 3, 3]
+    assert log["twice"].of("step").tolist() == [0, 1, 2, 3]
+
+
+def test_what_runs_apart_is_asked_for_apart():
+    """A round of a loop, a branch that may not run, and a function that is called twice."""
+
+    def inner(x):
+        return pb.watch(2 * x, "called")
+
+    def parts(x):
+        x = jax.lax.scan(lambda y, _: (pb.watch(2 * y, "round"), None), x, None, length=3)[0]
+        x = jax.lax.cond(x[0] > 0, lambda y: pb.watch(y, "ran"), lambda y: pb.watch(y, "did not"), x)
+        return jnp.sum(jax.jit(inner)(jax.jit(inner)(pb.watch(x, "outside"))))
+
+    step = jax.jit(jax.grad(parts))
+    with pb.watch(every=3) as log:
+        for _ in range(3):
+            step(jnp.ones(2))
+    assert log["outside"].of("step").tolist() == [0]
+    assert log["round"].of("step").tolist() == [0, 3, 6]
+    assert log["called"].of("step").tolist() == [0, 3]
+    assert log["ran"].of("step").tolist() == [0]
+    assert "did not" not in log or not len(log["did not"])
