@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 from importlib import import_module
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -19,11 +19,13 @@ from pullback.errors import HostError, NoTensorError, UnsupportedInputError
 from pullback.hosts import Role
 from pullback.hosts.base import Host
 from pullback.hosts.numpy import HOST as NUMPY
+from pullback.unconverted import unconverted
 
 _NUMPY = "numpy" if int(np.__version__.partition(".")[0]) >= 2 else "array_api_compat.numpy"
 _NUMBERS = (bool, int, float, complex, type(None))  # they have the dtype of whatever array they meet
 
 
+@unconverted
 def namespace(x: Any, *more: Any) -> Any:
     """Give the array-API functions of the framework that arrays are of.
 
@@ -90,7 +92,7 @@ def _host_of(value: Any) -> Host:
 def _module(framework: str, name: str) -> ModuleType:
     """Import what speaks the array API for a framework that the program has imported."""
     try:
-        return import_module(hosts.SUPPORTED[framework].namespace if framework else _NUMPY)
+        module = import_module(hosts.SUPPORTED[framework].namespace if framework else _NUMPY)
     except ModuleNotFoundError as error:
         if error.name is None or error.name.partition(".")[0] != "array_api_compat":
             raise
@@ -100,6 +102,10 @@ def _module(framework: str, name: str) -> ModuleType:
             expected=f"array-api-compat, which gives {name} the names of the array API",
             fix="pip install array-api-compat",
         ) from None
+    for function in (*vars(module).values(), *vars(module.linalg).values()):
+        if isinstance(function, FunctionType) and function.__module__.startswith("pullback."):
+            unconverted(function)
+    return module
 
 
 def _kind(value: Any) -> str:

@@ -198,3 +198,27 @@ def test_a_missing_array_api_compat_is_named():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert "fix: pip install array-api-compat" in done.stdout, done.stderr
+
+
+def test_autograph_converts_the_function_and_nothing_of_the_library():
+    ran = set()
+
+    def look(frame, event, _):
+        if "__autograph_generated" in frame.f_code.co_filename:
+            ran.add(frame.f_code.co_name)
+
+    @tf.function
+    def traced(x):
+        xp = pb.namespace(x)
+        if xp.sum(x) > 0:  # a condition that only AutoGraph can make
+            x = xp.maximum(x, 2)
+        return xp.linalg.matrix_norm(xp.expand_dims(x, axis=0))
+
+    sys.setprofile(look)
+    try:
+        found = traced(tf.ones([3, 3]))
+    finally:
+        sys.setprofile(None)
+    np.testing.assert_allclose(found, [6.0])
+    assert "tf__traced" in ran
+    assert not {name for name in ran if name.startswith("tf__")} - {"tf__traced"}

@@ -138,7 +138,7 @@ class Program:
             return False
         if self.same is None:
             try:
-                self.same = traces_alike(self._both, sources, self.nothing(sources))
+                self.same = traces_alike(self.both, sources, self.nothing(sources))
             except Exception as error:
                 # What cannot be traced is called as it stands, and says there what is wrong.
                 self.same = False
@@ -152,7 +152,7 @@ class Program:
             return False
         if self.same_outputs is None:
             try:
-                self.same_outputs = traces_alike(self.run, sources)
+                self.same_outputs = traces_alike(self.alone, sources)
             except Exception:  # it is called as it stands, and says there what is wrong
                 self.same_outputs = False
         return self.same_outputs
@@ -163,9 +163,10 @@ def placed(arrays: Sequence[Any]) -> list[Any]:
     return [jax.device_put(array) for array in arrays]
 
 
-def traces_alike(function: Callable[..., Any], *given: Any) -> bool:
-    """Trace a function twice, and compare."""
-    first, second = (jax.make_jaxpr(lambda *args: function(*args))(*given) for _ in range(2))
+def traces_alike(program: Any, *given: Any) -> bool:
+    """Trace a program twice, and compare; it keeps the first trace, and is compiled from that."""
+    first = program.trace(*given).jaxpr
+    second = jax.make_jaxpr(lambda *args: program.__wrapped__(*args))(*given)
     text = ADDRESS.sub("", str(first))
     return (
         text.count("\n") < LONGEST
