@@ -8,7 +8,7 @@ import torch
 import pullback as pb
 
 # PyTorch says that tracing by TorchScript is deprecated.
-pytestmark = pytest.mark.filterwarnings("ignore:.*torch.jit.*:DeprecationWarning")
+pytestmark = pytest.mark.filterwarnings("ignore:.*torch.jit")
 
 
 def rounded():
