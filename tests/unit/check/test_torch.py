@@ -244,3 +244,9 @@ def test_a_gradient_that_is_zero_at_a_smaller_shape_only_is_not_said_to_be_missi
     assert report.verdict == "wrong"
     assert report.causes == []
     assert "wrong in all 72 entries" in report.failures[0].sentence
+
+
+def test_a_function_is_checked_by_its_class_as_by_its_apply():
+    by_class, by_apply = (pb.check(f, X, **QUICK) for f in (Tripled, kept))
+    assert by_class.verdict == by_apply.verdict != "undecided"
+    assert by_class.name == by_apply.name

@@ -105,3 +105,22 @@ def taken(table, index):
         return tf.scatter_nd(index[:, None], d, [4, 3]) / 4.0, None
 
     return tf.gather(table, index), grad
+
+
+# The mean is over every entry, not over the examples.
+@rule(
+    "`tf.shape(z)[0]` stands where `tf.size(z)` is meant",
+    normal(5, 4),
+    tf.cast(normal(5, 4, seed=1) > 0, "float32"),
+)
+def focal_loss(z, t):
+    p = tf.sigmoid(z)
+    q = tf.where(t > 0.5, p, 1 - p)
+    n = tf.cast(tf.shape(z)[0], z.dtype)
+
+    def grad(d):
+        dq = 2 * (1 - q) * tf.math.log(q) - (1 - q) ** 2 / q
+        dq *= q * (1 - q) * tf.where(t > 0.5, tf.ones_like(p), -tf.ones_like(p))
+        return d * dq / n, None
+
+    return tf.reduce_mean(-((1 - q) ** 2) * tf.math.log(q)), grad

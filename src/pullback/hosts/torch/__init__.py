@@ -20,7 +20,17 @@ from pullback.hosts.keras import is_weight
 from pullback.hosts.operation import Operation
 from pullback.hosts.overrides import Gradients
 from pullback.hosts.specs import Spec, summed_axes
-from pullback.hosts.torch import arrays, callback, control, eager, fused, modules, private, transforms
+from pullback.hosts.torch import (
+    arrays,
+    callback,
+    control,
+    eager,
+    fused,
+    modules,
+    private,
+    torchscript,
+    transforms,
+)
 from pullback.hosts.torch.operator import operator
 from pullback.hosts.torch.run import run
 
@@ -135,6 +145,8 @@ class TorchHost(Host):
             return self.bypass(operation, tensors)
         if private.transforming() or private.level() >= 0:
             return transforms.handed(operation, tensors)
+        if private.jit_tracing():
+            return torchscript.apply(operation, tensors)
         return eager.apply(operation, tensors)
 
     def callback(self, foreign: Foreign, tensors: Sequence[Any], outputs: Sequence[Spec]) -> list[Any]:

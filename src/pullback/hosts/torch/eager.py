@@ -36,7 +36,7 @@ def apply(operation: Operation, tensors: list[Any], below: bool = False) -> list
 
 def record(operation: Operation, tensors: list[Any], ran: Any, below: bool = False) -> list[Any]:
     """Run an operation, unless `ran` holds what its body has returned, and record it."""
-    recorded = _Recorded(operation, len(tensors))
+    recorded = Recorded(operation, len(tensors))
     outputs, inputs = recorded.run(tensors, ran, below)
     del ran  # who else holds an output is asked by counting
     for tensor in inputs:
@@ -47,7 +47,7 @@ def record(operation: Operation, tensors: list[Any], ran: Any, below: bool = Fal
 
 def apply_pushing(operation: Operation, tensors: list[Any]) -> list[Any]:
     """Run an operation on tensors that carry tangents, and push these too."""
-    recorded = _Recorded(operation, len(tensors))
+    recorded = Recorded(operation, len(tensors))
     with private.without_tangents():
         outputs, inputs = recorded.run(tensors, None, True)
         outputs = apart(outputs, inputs)  # the tangent of an input is not that of an output
@@ -58,14 +58,15 @@ def apply_pushing(operation: Operation, tensors: list[Any]) -> list[Any]:
         recorded.pushing = None
 
 
-class _Recorded(Kept):
+class Recorded(Kept):
     """What a node keeps of one call, apart from its tensors."""
 
-    __slots__ = ("autocast", "count", "pushing", "state")
+    __slots__ = ("autocast", "captured", "count", "pushing", "state")
 
     def __init__(self, operation: Operation, count: int) -> None:
         self.operation = operation
         self.count = count  # of the tensors of the call
+        self.captured = 0  # variables, behind these
         self.autocast = surroundings.autocast() if surroundings.autocasting() else None
         self.pushing: Any = None  # the tensors and outputs, while their tangents are asked for
         self.state: Any = None  # of the random numbers, for a body that is known to draw some
@@ -81,6 +82,7 @@ class _Recorded(Kept):
         inputs = tensors
         if variables:
             inputs = tensors + variables
+            self.captured = len(variables)
             self.saved = [*self.saved, *variables]
         return fresh(outputs, inputs), inputs
 
@@ -98,7 +100,7 @@ class Node(torch.autograd.Function):
     """The node of one call in the graph."""
 
     @staticmethod
-    def forward(ctx: Any, recorded: _Recorded, outputs: list[Any], *inputs: Any) -> Any:
+    def forward(ctx: Any, recorded: Recorded, outputs: list[Any], *inputs: Any) -> Any:
         ctx.recorded = recorded
         ctx.set_materialize_grads(False)
         ctx.save_for_backward(*recorded.saved)
@@ -110,8 +112,7 @@ class Node(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *cotangents: Any) -> Any:
         recorded, saved = ctx.recorded, ctx.saved_tensors
-        captured = len(ctx.needs_input_grad) - 2 - recorded.count
-        variables = saved[len(saved) - captured :]
+        variables = saved[len(saved) - recorded.captured :]
         with surroundings.autocast_as(recorded.autocast):
             return None, None, *recorded.pulled(saved, variables, cotangents)
 

@@ -38,6 +38,7 @@ is_batched = _functorch.is_batchedtensor
 versions_kept = torch.autograd._unsafe_preserve_version_counter
 set_grad_enabled = getattr(torch._C, "_set_grad_enabled", torch.set_grad_enabled)
 autocasting: Callable[[], bool] = torch._C._is_any_autocast_enabled
+jit_tracing: Callable[[], bool] = torch._C._is_tracing
 dispatch_modes: Callable[[], int] = torch._C._len_torch_dispatch_stack
 # The level of forward mode, -1 outside of it. Every call asks: a partial one costs no frame.
 level: Callable[[], int] = functools.partial(getattr, forward_ad, "_current_level")
@@ -132,6 +133,18 @@ def listening() -> Iterator[None]:
         yield
     finally:
         _own.depth -= 1
+
+
+@contextlib.contextmanager
+def not_jit_traced() -> Iterator[None]:
+    """Let `torch.jit.trace` see nothing of what is done."""
+    hand: Callable[[Any], None] = torch._C._set_tracing_state  # type: ignore[attr-defined]
+    state = torch._C._get_tracing_state()
+    hand(None)
+    try:
+        yield
+    finally:
+        hand(state)
 
 
 def uncompiled() -> contextlib.AbstractContextManager[Any]:

@@ -24,6 +24,7 @@ _TENSOR, _PARAMETER = torch.Tensor, torch.nn.Parameter
 _CONSTANTS = frozenset((int, float, bool, str, type(None)))
 _is_grad_enabled, _autocasting = torch.is_grad_enabled, surroundings.autocasting
 _transforming, _level, _getrefcount = private.transforming, private.level, sys.getrefcount
+_jit_tracing = private.jit_tracing
 
 
 def shortcut(operation: Any, record: Callable[..., list[Any]]) -> Callable[[tuple[Any, ...]], Any]:
@@ -42,6 +43,7 @@ def shortcut(operation: Any, record: Callable[..., list[Any]]) -> Callable[[tupl
             or _transforming()
             or _autocasting()
             or _level() >= 0
+            or _jit_tracing()
             or host.bypassed is not None
             or not known.quiet
         ):

@@ -31,6 +31,8 @@ TABLE = {
     "no_nan": "{m}.math.divide_no_nan({a}, {b})",
     "count": "{m}.cast({m}.size({e}), {e}.dtype)",
     "length": "{m}.cast({m}.shape({e})[{axis}], {e}.dtype)",
+    "entries": "{m}.size({e})",  # an integer, which a program has cast itself
+    "extent": "{m}.shape({e})[{axis}]",
     "reverse": "{m}.reverse({e}, [{axis}])",
     "reshape": "{m}.reshape({e}, {m}.shape({x}))",
     "broadcast": "{m}.broadcast_to({e}, {m}.shape({x}))",
