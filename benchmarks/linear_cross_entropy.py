@@ -161,9 +161,7 @@ def compare(framework: str, rounds: int) -> list[tuple[str, float, float]]:
         times = floors(arms, calls=1, rounds=rounds)
         del arms
         floor = times["products"]
-        print(
-            f"{framework} {mode:<6} three products {floor / 1e3:.0f} ms: {floor / times['plain']:.3f} of plain"
-        )
+        print(f"{framework} {mode:<6} products {floor / 1e3:.0f} ms: {floor / times['plain']:.3f} of plain")
         needed = {way: ARMS.memory(framework, mode, way) for way in ways}
         for way in ways:
             print(
