@@ -1,7 +1,8 @@
 """Linear + cross-entropy, value and gradients, against the plain loss of each framework in each mode.
 
 Time: interleaved rounds in one process a framework, the floor of each arm. Memory: as
-`peak_memory.py` measures it. Error: of dw against float64.
+`peak_memory.py` measures it. Error: of dw against float64. Beside them stands the floor: the three products
+that no loss can do without, with nothing between them.
 
     python benchmarks/linear_cross_entropy.py [tensorflow|jax|torch] [rounds]
 """
@@ -54,9 +55,14 @@ def tensorflow_step(mode: str, way: str, shape: tuple[int, int, int]):
     def ours(x, w):
         return pb.ops.linear_cross_entropy(x, w, labels)
 
-    loss = {"plain": plain, "ours": ours}[way]
+    def products(x, w):
+        z = tf.matmul(x, w, transpose_b=True)
+        return tf.matmul(z, w), tf.matmul(z, x, transpose_a=True)
 
     def step(x, w):
+        if way == "products":
+            return products(x, w)
+        loss = {"plain": plain, "ours": ours}[way]
         with tf.GradientTape() as tape:
             tape.watch([x, w])
             value = loss(x, w)
@@ -82,6 +88,12 @@ def torch_step(mode: str, way: str, shape: tuple[int, int, int]):
             x, w, labels, options=torch.nn.LinearCrossEntropyOptions()
         )
 
+    def products():
+        z = x @ w.T
+        return z @ w, z.T @ x
+
+    if way == "products":
+        return torch.no_grad()(products)
     losses = {
         "plain": lambda: torch.nn.functional.cross_entropy(x @ w.T, labels),
         "ours": lambda: pb.ops.linear_cross_entropy(x, w, labels),
@@ -102,8 +114,13 @@ def jax_program(way: str, shape: tuple[int, int, int]):
         z = x @ w.T
         return jnp.mean(jax.nn.logsumexp(z, axis=1) - jnp.take_along_axis(z, labels[:, None], 1)[:, 0])
 
-    loss = {"plain": plain, "ours": pb.ops.linear_cross_entropy}[way]
-    return jax.jit(jax.value_and_grad(loss, (0, 1))).lower(x, w, labels).compile(), (x, w, labels)
+    def products(x, w, labels):
+        z = x @ w.T
+        return z @ w, z.T @ x
+
+    losses = {"plain": plain, "ours": pb.ops.linear_cross_entropy}
+    step = products if way == "products" else jax.value_and_grad(losses[way], (0, 1))
+    return jax.jit(step).lower(x, w, labels).compile(), (x, w, labels)
 
 
 ARMS = Arms(tensorflow_step, torch_step, jax_program, SMALL, (N, D, V))
@@ -140,8 +157,11 @@ def compare(framework: str, rounds: int) -> list[tuple[str, float, float]]:
         ways = WAYS.get(framework, ("plain", "ours"))
         arms = {way: ARMS.step(framework, mode, way, (N, D, V)) for way in ways}
         errors = {way: error_of(_last(arm()), exact) for way, arm in arms.items()}
+        arms["products"] = ARMS.step(framework, mode, "products", (N, D, V))
         times = floors(arms, calls=1, rounds=rounds)
         del arms
+        floor = times["products"]
+        print(f"{framework} {mode:<6} products {floor / 1e3:.0f} ms: {floor / times['plain']:.3f} of plain")
         needed = {way: ARMS.memory(framework, mode, way) for way in ways}
         for way in ways:
             print(

@@ -63,7 +63,7 @@ def watched(operation: Any) -> list[Named]:
 
 def _follow(function: Any, found: list[Named]) -> bool:
     """List what a function names, and what the functions among it name; tell whether all of it is closed."""
-    if type(function) is not FunctionType or function.__dict__:
+    if type(function) is not FunctionType or not all(map(_is_note, function.__dict__)):
         return False  # an object, a rule or a wrapper holds more than it names
     code = function.__code__
     names = global_names(code)
@@ -93,6 +93,11 @@ def _named(function: FunctionType, names: tuple[str, ...]) -> Iterator[Named]:
     for name in names:
         if name in space:
             yield partial(space.get, name), space[name]
+
+
+def _is_note(attribute: str) -> bool:
+    """Tell whether an attribute of a function was written by a decorator of ours, for us alone."""
+    return attribute.startswith("__pullback_")
 
 
 def _is_constant(value: Any) -> bool:

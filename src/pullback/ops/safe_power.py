@@ -2,10 +2,11 @@
 
     ∂/∂x = p·xᵖ / x,   ∂/∂p = xᵖ·log x,   and 0 for x ≤ 0
 
-p − 1 would be rounded. Where xᵖ over- or underflows before the slope does, it is x^(p/2) / x · x^(p/2).
+p − 1 would be rounded. Where xᵖ or a slope may over- or underflow before the others do, which log x tells,
+xᵖ is x^(p/2) · x^(p/2), and a slope multiplies the two last. Value and slopes have one power in common.
 Domain: every x and p. Edges: for x < 0 the function is constant, so 0 is its derivative. At x = 0 the slope
 from the right is p·0^(p − 1), which is ∞ for 0 < p < 1, and 0 from the left: the left one stands, which is
-declared. For p < 0 the value 0 at x = 0 is a choice, as in `safe_divide`. NaN stays NaN.
+declared. For p < 0 the value 0 at x = 0 is a choice, as in `safe_divide`. At ∞ limits stand. NaN stays NaN.
 """
 
 from __future__ import annotations
@@ -21,17 +22,23 @@ from pullback.ops.precision import narrow, wide
 from pullback.typed import T
 
 
-def _slopes(x: Any, p: Any) -> tuple[Any, Any]:
+def _parts(x: Any, p: Any) -> Any:
+    """Give the namespace, where x is outside, x and p, log x, and two factors of xᵖ that lose no digits."""
     xp, v, w = wide(x, p)
     outside = (v <= 0) & (w == w)
     base = xp.where(outside, 1.0, v)
-    y = xp.pow(base, w)
-    least = float(xp.finfo(base.dtype).smallest_normal) * 2**24
-    plain = xp.isfinite(y) & (y > least)  # with all its digits
-    half = xp.pow(base, w / 2)
-    whole, half = xp.where(plain, y, half), xp.where(plain, 1.0, half)
-    by_x, by_p = w * (whole / base) * half, whole * xp.log(base) * half
-    return xp.where(outside, 0.0, by_x), xp.where(outside, 0.0, by_p)
+    log, kind = xp.log(base), xp.finfo(base.dtype)
+    plain = xp.abs(log) * (1 + xp.abs(w)) < math.log(float(kind.eps) / float(kind.smallest_normal))
+    power = xp.pow(base, xp.where(plain, w, w / 2))
+    return xp, outside, base, w, log, power, xp.where(plain, 1.0, power)
+
+
+def _slopes(x: Any, p: Any) -> tuple[Any, Any]:
+    xp, outside, base, w, log, power, rest = _parts(x, p)
+    none = outside | (power == 0)
+    at_infinity = xp.where(w > 1, base, xp.astype(w == 1, base.dtype))
+    by_x = xp.where(base == math.inf, at_infinity, (power / base) * (w * rest))
+    return xp.where(none, 0.0, by_x), xp.where(none, 0.0, (power * log) * rest)
 
 
 def _chosen(x: Any, p: Any) -> Any:
@@ -57,7 +64,5 @@ def safe_power(x: T, p: T) -> T:
 
     Do not use it for whole powers of negative numbers: x * x knows their sign.
     """
-    xp, v, w = wide(x, p)
-    outside = (v <= 0) & (w == w)
-    inside = xp.pow(xp.where(outside, 1.0, v), w)
-    return narrow(xp.where(outside, xp.where(w == 0, 1.0, 0 * w), inside), x, p)  # type: ignore[no-any-return]
+    xp, outside, _, w, _, power, rest = _parts(x, p)
+    return narrow(xp.where(outside, xp.astype(w == 0, w.dtype), power * rest), x, p)  # type: ignore[no-any-return]

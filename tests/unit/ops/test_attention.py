@@ -101,6 +101,19 @@ def test_second_order(host):
     close(second(lambda *xs: pb.ops.attention(*xs, chunk=2)), second(plain), 1e-3)
 
 
+def test_a_mask_and_a_bias_may_be_arrays_of_numpy(host):
+    x = host.tensor(drawn(1, 2, 3))
+    mask, bias = np.array([[True, False], [True, True]]), drawn(2, 2)
+    found = pb.ops.attention(x, x, x, mask=mask, bias=bias)
+    close(found, pb.ops.attention(x, x, x, mask=host.tensor(mask), bias=host.tensor(bias)))
+
+
+def test_whole_numbers_are_refused_in_words():
+    x = torch.ones(1, 2, 3)
+    with pytest.raises(pb.errors.UnsupportedInputError, match="dtypes int32, float32, float32"):
+        pb.ops.attention(x.int(), x, x)
+
+
 def test_a_query_that_sees_nothing_gives_zeros(host):
     xs = [host.tensor(drawn(1, 3, 2)) for _ in range(3)]
     mask = host.tensor(np.array([[True, False, True], [False] * 3, [True] * 3]))

@@ -142,7 +142,7 @@ def test_contrastive_is_the_cross_entropy_of_pairs(mode, symmetric):
         (lambda: JS(X, W, TX, TW, beta=1), OptionError, "beta=1"),
         (lambda: pb.ops.contrastive(X, X[:3]), InputError, "as many rows of b as of a"),
         (lambda: pb.ops.contrastive(X, X, temperature=-1), OptionError, "temperature=-1"),
-        (lambda: pb.ops.linear_log_probs(X, W, LABELS + 11), InputError, "label outside"),
+        (lambda: pb.ops.linear_log_probs(X, W, LABELS + 11), InputError, "linear_log_probs: a label outside"),
     ],
 )
 def test_what_they_cannot_take_is_refused_in_words(call, error, word):

@@ -55,6 +55,12 @@ def test_a_rule_that_reaches_nothing_takes_it_from_the_second_recorded_call_on()
         assert bool(sine.rule.shortcuts) == (call > 0)
 
 
+def test_an_example_keeps_no_rule_from_it():
+    for _ in range(3):
+        gradient(pb.ops.silu, X)
+    assert pb.ops.silu.rule.shortcuts
+
+
 def test_a_name_that_means_something_else_closes_it(monkeypatch):
     for _ in range(3):
         gradient(by_helper, X)

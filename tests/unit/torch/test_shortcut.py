@@ -1,5 +1,6 @@
 """The shorter way of a call: open to bodies that reach nothing, closed as soon as they do."""
 
+import numpy as np
 import pytest
 import torch
 from torch.overrides import TorchFunctionMode
@@ -48,6 +49,18 @@ def test_a_rule_that_reaches_nothing_takes_it_from_the_second_call_on():
         gradients.append(gradient)
     assert shortcuts(sine, X)
     assert all(torch.equal(gradient, torch.cos(X)) for gradient in gradients)
+
+
+def test_an_example_keeps_no_rule_from_it():
+    @pb.custom_gradient
+    @pb.example(np.array([0.3]))
+    def sine(x):
+        return torch.sin(x), lambda dy: dy * torch.cos(x)
+
+    for rule in (sine, pb.ops.silu, pb.ops.gelu):
+        for _ in range(3):
+            rule(X)
+        assert shortcuts(rule, X)
 
 
 @pytest.mark.parametrize(("rule", "name"), [(by_helper, "helper"), (by_alias, "alias")])

@@ -66,7 +66,7 @@ def _layer_norm_pulled(dy: Any, x: Any, scale: Any, offset: Any, count: int, eps
 
 
 def _batch_norm(x: Any, scale: Any, offset: Any, eps: float) -> Any:
-    if x.requires_grad or private.transforming() or private.level() >= 0:
+    if (torch.is_grad_enabled() and x.requires_grad) or private.transforming() or private.level() >= 0:
         return None  # the kernel takes its statistics for constants
     variance, mean = _statistics(x)
     return functional.batch_norm(x, mean, variance, scale, offset, False, 0.0, eps), mean, variance

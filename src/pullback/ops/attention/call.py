@@ -55,6 +55,7 @@ def attention(
     """
     xp = namespace(q, k, v)
     lead, heads, s, d, t = _read(q, k, v)
+    mask, bias = _tensor(q, mask, "mask"), _tensor(q, bias, "bias")
     groups = heads // int(k.shape[-3])
     scale = 1 / math.sqrt(d) if scale is None else scale
     if chunk is None and mask is None and bias is None:
@@ -94,6 +95,14 @@ def attention(
 
 def _read(q: Any, k: Any, v: Any) -> tuple[tuple[Any, ...], int, int, int, int]:
     """Give the leading axes, the heads, both lengths and the depth; refuse shapes that do not fit."""
+    kinds = [hosts.of(a).spec(a) for a in (q, k, v)]
+    if any(spec.kind != "floating" for spec in kinds):
+        raise UnsupportedInputError.about(
+            "attention",
+            found="q, k and v of dtypes " + ", ".join(spec.dtype for spec in kinds),
+            expected="real floating numbers",
+            fix="q of float32",
+        )
     shapes = [tuple(a.shape) for a in (q, k, v)]
     ranks = {len(shape) for shape in shapes}
     fits = len(ranks) == 1 and min(ranks) >= 3
@@ -111,6 +120,11 @@ def _read(q: Any, k: Any, v: Any) -> tuple[tuple[Any, ...], int, int, int, int]:
             fix="xp.permute_dims(q, (0, 2, 1, 3)) for a q of (batch, S, heads, d)",
         )
     return tuple(lead), heads, s, d, t
+
+
+def _tensor(q: Any, value: Any, name: str) -> Any:
+    """Make a mask or a bias a tensor of the framework of the queries."""
+    return None if value is None else hosts.of(q).tensor(value, where="attention", argument=name)
 
 
 def _laid(xp: Any, a: Any, name: str, shape: tuple[Any, ...], groups: int) -> Any:

@@ -35,12 +35,13 @@ def weighted_sum(
 ) -> Any:
     """Give Σ cᵢ·lossᵢ."""
     k, xp = kernels_of(x), namespace(x)
+    room = k.room(x, w, chunk)
     options: dict[str, Any] = {"cap": cap, "smoothing": smoothing, "z_loss": z_loss}
 
     def look(start: Any, size: Any, carry: Any) -> Any:
         total, dw, *db = carry
         xs, ys, cs = (k.rows(a, start, size) for a in (x, labels, coefficients))
-        z = k.raw_product(xs, w, bias)
+        z = k.raw_product(xs, w, bias, room)
         made = k.fused(z, ys, cs, **options) or loss_and_slopes(k, capped(k.wide(z), cap), ys, cs, **options)
         losses, g = made
         blocks = (k.into(g, w), losses)
@@ -67,12 +68,10 @@ def loss_and_slopes(
     target = k.picked(z, labels, 0)
     mean = xp.mean(z, axis=1) if smoothing else level
     straight = z if cap is None else z / cap
-    e = k.exp_of(z, level)
-    total = xp.sum(e, axis=1)
-    rest = xp.log(total)
+    p, rest = k.softmax(z, level)
     lse = level + rest
     losses = rest - (1 - smoothing) * (target - level) - smoothing * (mean - level) + z_loss * lse * lse
-    g = k.scaled(e, c * (1 + 2 * z_loss * lse) / total)
+    g = k.scaled(p, c * (1 + 2 * z_loss * lse))
     if smoothing:
         g = g - (c * smoothing)[:, None] / g.shape[1]
     g = k.add_picked(g, labels, 0, -(1 - smoothing) * c)

@@ -91,7 +91,9 @@ def require_matrices(call: Call, x: Array, w: Array, bias: Array | None, names: 
     for argument, value in ((a, x), (b, w)):
         if not call.host.differentiable(value) or call.host.spec(value).kind != "floating":
             raise call.refused(
-                f"`{argument}` has dtype {call.host.spec(value).dtype}", "real floating numbers", f"{a}, {b}"
+                f"`{argument}` has dtype {call.host.spec(value).dtype}",
+                "real floating numbers",
+                f"{argument} of float32",
             )
     xs, ws = call.shape(x), call.shape(w)
     if len(xs) < 1 or len(ws) != 2 or not same_shape(xs[-1:], ws[-1:]):

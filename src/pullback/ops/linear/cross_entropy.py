@@ -80,14 +80,46 @@ def linear_cross_entropy(
 
     Do not use it where the logits are needed anyway, or are few.
     """
-    call, (x, w, labels, bias, weights) = called(NAME, x=x, w=w, labels=labels, bias=bias, weights=weights)
+    return loss(
+        NAME,
+        x,
+        w,
+        labels,
+        bias=bias,
+        weights=weights,
+        ignore_index=ignore_index,
+        label_smoothing=label_smoothing,
+        z_loss=z_loss,
+        soft_cap=soft_cap,
+        reduction=reduction,
+        chunk=chunk,
+    )
+
+
+def loss(
+    name: str,
+    x: Array,
+    w: Array,
+    labels: Array,
+    *,
+    bias: Array | None = None,
+    weights: Array | None = None,
+    ignore_index: int = -100,
+    label_smoothing: float = 0.0,
+    z_loss: float = 0.0,
+    soft_cap: float | None = None,
+    reduction: str = "mean",
+    chunk: int | None = None,
+) -> Any:
+    """Give the cross-entropy, under the name of the function that was called."""
+    call, (x, w, labels, bias, weights) = called(name, x=x, w=w, labels=labels, bias=bias, weights=weights)
     host, k = call.host, call.kernels
     require_matrices(call, x, w, bias)
-    require_word(NAME, "reduction", reduction, ("mean", "sum", "none"))
-    require_option(NAME, "label_smoothing", label_smoothing, 0, 1, above=False)
-    require_option(NAME, "z_loss", z_loss, 0, np.inf, above=False)
+    require_word(name, "reduction", reduction, ("mean", "sum", "none"))
+    require_option(name, "label_smoothing", label_smoothing, 0, 1, above=False)
+    require_option(name, "z_loss", z_loss, 0, np.inf, above=False)
     if soft_cap is not None:
-        require_option(NAME, "soft_cap", soft_cap, 0, np.inf, above=True)
+        require_option(name, "soft_cap", soft_cap, 0, np.inf, above=True)
     shape = call.shape(x)[:-1]
     require_tokens(call, "labels", labels, shape)
     require_tokens(call, "weights", weights, shape)
@@ -104,11 +136,11 @@ def linear_cross_entropy(
     count, classes = call.shape(x)[0], call.shape(w)[0]
     moving = [t for t in (x, w, bias, weights) if t is not None]
     if reduction != "none" and k.adds_in_place(w) and host.recording(moving):
-        size = tokens_of(NAME, chunk, classes, count, near=k.is_near(x))
+        size = tokens_of(name, chunk, classes, count, near=k.is_near(x))
         return weighted_sum(
             x, w, bias, flat, c, cap=soft_cap, smoothing=label_smoothing, z_loss=z_loss, chunk=size
         )
-    size = classes_of(NAME, chunk, count, classes, near=k.is_near(x))
+    size = classes_of(name, chunk, count, classes, near=k.is_near(x))
     smooth = label_smoothing > 0
     lse, surprise, *spread = row_sums(x, w, bias, flat, cap=soft_cap, spread=smooth, chunk=size)
     losses = (1 - label_smoothing) * surprise + z_loss * lse * lse

@@ -67,11 +67,14 @@ class Kernels(Protocol):
     def fused(self, z: Array, labels: Array, c: Array, **options: Any) -> tuple[Array, Array] | None:
         """Give losses and slopes of logits by one kernel; None where there is none, and nothing is done."""
 
-    def raw_product(self, a: Array, b: Array, bias: Array | None) -> Array:
-        """Give a·bᵀ + bias as the host is fastest at."""
+    def room(self, x: Array, w: Array, size: int) -> Array | None:
+        """Give memory for so many rows of x·wᵀ, which chunk after chunk writes over; None where none can."""
 
-    def exp_of(self, z: Array, level: Array) -> Array:
-        """Give exp(z − level), a level a row; z is used up."""
+    def raw_product(self, a: Array, b: Array, bias: Array | None, room: Array | None) -> Array:
+        """Give a·bᵀ + bias as the host is fastest at, in the room that there is for it."""
+
+    def softmax(self, z: Array, level: Array) -> tuple[Array, Array]:
+        """Give the softmax of each row and log Σ exp(z − level), of its largest or 0; z is used up."""
 
     def scaled(self, e: Array, factors: Array) -> Array:
         """Give e times a factor a row; e is used up."""

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from pullback.example import example
-from pullback.ops.linear.cross_entropy import linear_cross_entropy
+from pullback.ops.linear.cross_entropy import loss
 from pullback.ops.linear.kernels import Array
 from pullback.ops.linear.streamed import row_sums
 from pullback.ops.whole import whole
@@ -57,4 +57,4 @@ def linear_log_probs(
         "soft_cap": soft_cap,
         "chunk": chunk,
     }
-    return -linear_cross_entropy(x, w, labels, reduction="none", **options)
+    return -loss("linear_log_probs", x, w, labels, reduction="none", **options)

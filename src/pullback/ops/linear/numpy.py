@@ -11,7 +11,9 @@ from pullback.ops.linear.kernels import Carry, Folded, Step
 from pullback.ops.linear.plain import added as added
 from pullback.ops.linear.plain import fused as fused
 from pullback.ops.linear.plain import raw_product as raw_product
+from pullback.ops.linear.plain import room as room
 from pullback.ops.linear.plain import scaled as scaled
+from pullback.ops.linear.plain import softmax as softmax
 from pullback.ops.linear.plain import times as times
 
 
@@ -67,10 +69,6 @@ def across(g: Any, x: Any) -> Any:
 
 def sums_of(w: Any) -> Any:
     return np.zeros_like(wide(w))
-
-
-def exp_of(z: Any, level: Any) -> Any:
-    return np.exp(z - level[:, None])
 
 
 def picked(z: Any, labels: Any, start: Any) -> Any:

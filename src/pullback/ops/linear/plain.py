@@ -7,13 +7,25 @@ from __future__ import annotations
 
 from typing import Any
 
+from pullback.namespace import namespace
 from pullback.ops.linear.kernels import Array, kernels_of
 
 
-def raw_product(a: Array, b: Array, bias: Array | None) -> Array:
+def room(x: Array, w: Array, size: int) -> None:
+    """Every product has memory of its own."""
+
+
+def raw_product(a: Array, b: Array, bias: Array | None, room: Array | None) -> Array:
     k = kernels_of(a)
     z = k.product(a, b)
     return z if bias is None else z + k.wide(bias)
+
+
+def softmax(z: Array, level: Array) -> tuple[Array, Array]:
+    xp = namespace(z)
+    e = xp.exp(z - level[:, None])
+    total = xp.sum(e, axis=1)
+    return e / total[:, None], xp.log(total)
 
 
 def times(dy: Array, part: Array) -> Array:

@@ -15,7 +15,9 @@ from pullback.hosts.tensorflow.callback import compiling
 from pullback.ops.linear.kernels import Carry, Folded, Step
 from pullback.ops.linear.plain import added as added
 from pullback.ops.linear.plain import raw_product as raw_product
+from pullback.ops.linear.plain import room as room
 from pullback.ops.linear.plain import scaled as scaled
+from pullback.ops.linear.plain import softmax as softmax
 from pullback.ops.linear.plain import times as times
 
 
@@ -103,10 +105,6 @@ def across(g: Any, x: Any) -> Any:
 
 def sums_of(w: Any) -> Any:
     return tf.zeros_like(wide(w))
-
-
-def exp_of(z: Any, level: Any) -> Any:
-    return tf.exp(z - level[:, None])
 
 
 def fused(

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from pullback import hosts
+from pullback.ops.linear import plain
 from pullback.ops.linear.kernels import Carry, Folded, Step
 
 
@@ -77,14 +78,29 @@ def _free(*tensors: Any) -> bool:
     return not any(tensor.requires_grad for tensor in tensors)
 
 
+def _is_mine(*tensors: Any) -> bool:
+    """Tell whether these lie near the processor, and nobody records, compiles or transforms."""
+    return tensors[0].device.type == "cpu" and _free(*tensors) and hosts.of(tensors[0]).idle(tensors)
+
+
 def _is_fast(a: Any) -> bool:
     """Tell whether a GPU is fast at a dtype that no logit is too large for."""
     return bool(a.is_cuda and a.dtype is torch.bfloat16)
 
 
-def raw_product(a: Any, b: Any, bias: Any | None) -> Any:
+def room(x: Any, w: Any, size: int) -> Any | None:
+    """A chunk of memory that is asked for anew comes page by page from the system: as slow as a softmax."""
+    if not _is_mine(x, w) or x.dtype != w.dtype or wide(x[:0]).dtype != x.dtype:
+        return None
+    return x.new_empty(min(size, len(x)), len(w))
+
+
+def raw_product(a: Any, b: Any, bias: Any | None, room: Any | None) -> Any:
     a, b = _operands(a, b)
-    return a @ b.T if bias is None else torch.addmm(bias.to(a.dtype), a, b.T)
+    out = None if room is None else room[: len(a)]
+    if bias is None:
+        return torch.mm(a, b.T, out=out)
+    return torch.addmm(bias.to(a.dtype), a, b.T, out=out)
 
 
 def sums_of(w: Any) -> Any:
@@ -115,8 +131,15 @@ def fused(z: Any, labels: Any, c: Any, **options: Any) -> tuple[Any, Any] | None
     return triton.loss_and_slopes(z, labels, c, **options)
 
 
-def exp_of(z: Any, level: Any) -> Any:
-    return z.sub_(level[:, None]).exp_() if _free(z, level) else torch.exp(z - level[:, None])
+def softmax(z: Any, level: Any) -> tuple[Any, Any]:
+    if _is_mine(z, level):
+        p = torch.softmax(z, 1, out=z)  # row by row: a row stays near the processor
+        return p, -torch.log(p.amax(1))
+    if not _free(z, level):
+        return plain.softmax(z, level)
+    e = z.sub_(level[:, None]).exp_()
+    total = e.sum(1)
+    return e.div_(total[:, None]), torch.log(total)
 
 
 def scaled(e: Any, factors: Any) -> Any:
