@@ -105,3 +105,8 @@ def taken(table, index):
         return tf.scatter_nd(index[:, None], d, [4, 3]) / 4.0, None
 
     return tf.gather(table, index), grad
+
+
+@rule("a minus too many before `d`", normal(5))
+def bound_to_float32(x):
+    return 2 * tf.abs(x), lambda d: -d * tf.where(x > 0, 2.0, -2.0)
