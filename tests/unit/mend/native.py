@@ -314,14 +314,14 @@ class Whitened(torch.autograd.Function):
         return -db @ x.mT, db
 
 
-class Surviving(torch.autograd.Function):
+class Running(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, h):
-        s = torch.cumprod(1 - h, -1)
-        ctx.save_for_backward(h, s)
-        return s
+    def forward(ctx, x, w):
+        ctx.save_for_backward(x, w)
+        return torch.cumsum(x * w, -1)
 
     @staticmethod
     def backward(ctx, d):
-        h, s = ctx.saved_tensors
-        return -torch.cumsum(d * s, -1) / (1 - h)
+        x, w = ctx.saved_tensors
+        back = torch.cumsum(d, -1)
+        return back * w, back * x

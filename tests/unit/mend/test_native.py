@@ -95,12 +95,12 @@ CASES = {
     "a value of the module has the name of an argument": (
         RULES.Apart.apply,
         [torch.tensor(normal(4)), torch.tensor(normal(5)[:4])],
-        ["save_for_backward(gap, a, b)", "gap = a - b", "-(3 * d * gap**2)"],
+        ["save_for_backward(gap, a, b)", "gap = a - b", "3 * -d * gap**2"],
     ),
     "a sum from the other end": (
-        RULES.Surviving.apply,
-        [torch.tensor(normal(2, 4)) / 4],
-        ["-torch.cumsum((d * s).flip(1), -1).flip(1) / (1 - h)"],
+        RULES.Running.apply,
+        [torch.tensor(normal(4)), torch.tensor(normal(5)[:4])],
+        ["back = torch.cumsum(d.flip(0), -1).flip(0)"],
     ),
     "one triangle": (
         RULES.Whitened.apply,
