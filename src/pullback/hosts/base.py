@@ -124,6 +124,10 @@ class Executing(ABC):
         """Tell whether somebody records what is done with these, in eager mode, to differentiate it."""
         return False
 
+    def alone(self) -> contextlib.AbstractContextManager[None]:
+        """Compute in one thread for a while, if the framework can: small tensors only wake the others."""
+        return contextlib.nullcontext()
+
 
 class Arrays(Protocol):
     """Offer the array functions that host-neutral rules are written in, beside Python's own operators."""

@@ -90,15 +90,16 @@ class Bank:
             else:
                 self._add(node, bench.arrays(node))
         atoms = [e for e in self.entries if e.arrays[0].dtype.kind in "fc"][:ATOMS]
-        for name in list(bench.names):
-            sized = bench.names[name]
-            for axis in range(sized[0].ndim):
-                if write.has("length"):
-                    text = write.write("length", e=name, axis=axis)
-                    self._add(parsed(text), [np.asarray(float(a.shape[axis])) for a in sized], 2)
-            if write.has("count") and sized[0].ndim:
-                text = write.write("count", e=name)
-                self._add(parsed(text), [np.asarray(float(a.size)) for a in sized], 2)
+        # Of a vector both are one number: what reduces all of it to one counts all of it.
+        whole = all(not bench.names[name][0].ndim for name in bench.upstream)
+        for name, sized in list(bench.names.items()):
+            forms = [("length", axis) for axis in range(sized[0].ndim)]
+            counts = [("count", -1)] if sized[0].ndim else []
+            for form, axis in counts + forms if whole else forms + counts:
+                if write.has(form):
+                    numbers = [a.size if axis < 0 else a.shape[axis] for a in sized]
+                    node = parsed(write.write(form, e=name, axis=axis))
+                    self._add(node, [np.asarray(float(n)) for n in numbers], 2)
         lengths = [e for e in self.entries if e.arrays[0].ndim == 0 and e not in atoms]
         for entry in (*atoms, *lengths):
             self._functions(entry)

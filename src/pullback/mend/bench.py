@@ -305,9 +305,9 @@ class Bench:
         return f" (line {line})" if line else ""
 
     def text(self, node: ast.AST) -> str:
-        """Give the text of a node, shortened."""
+        """Give the text of a node, shortened in its middle: what is put around it stands at its ends."""
         text = " ".join(ast.unparse(node).split())
-        return text if len(text) <= 60 else f"{text[:57]}…"
+        return text if len(text) <= 60 else f"{text[:29]}…{text[-30:]}"
 
 
 def _undoes(before: Sequence[Edit], edit: Edit) -> bool:

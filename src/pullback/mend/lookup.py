@@ -139,6 +139,8 @@ class Lookup:
         def pick(row: int, c: float) -> Hit | None:
             i, j, product = made[row]
             a, b = kept[i], kept[j]
+            if i == j and all(np.isin(values, (-1, 0, 1)).all() for values in a.arrays):
+                return None  # what is one wherever it is not zero says nothing but where zeros were seen
             node = binary(a.node, ast.Mult() if product else ast.Div(), b.node)
             return _scaled(node, c, a.size + b.size + 1, slack)
 

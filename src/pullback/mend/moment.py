@@ -6,11 +6,13 @@ differences. At a kink no single answer is right: there the one-sided slopes bou
 
 from __future__ import annotations
 
+import ast
+import copy
 import functools
 import sys
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from types import CodeType, FrameType, FunctionType
+from types import CodeType, FrameType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -25,7 +27,7 @@ from pullback.checker.problem import Problem
 from pullback.checker.settings import Settings
 from pullback.checker.space import Space
 from pullback.dtypes import double
-from pullback.mend.pure import COMPUTING
+from pullback.mend.pure import COMPUTING, stored, writes
 from pullback.mend.region import plain
 from pullback.mend.saved import Saved
 from pullback.mend.seat import Way, followed, seated
@@ -70,6 +72,7 @@ class Moment:
     unsaved: dict[str, Any] = field(
         default_factory=dict, repr=False
     )  # what the forward has, and does not keep
+    writes: bool = False  # in place: a variant may write into what it is handed, and gets copies
 
     @property
     def open(self) -> FunctionType:
@@ -81,14 +84,31 @@ class Moment:
         space, names = surroundings(followed(self.opened.grad, way), self.seen)
         return replace(self, way=way, space=space, names=names)
 
-    def beside(self, saved: Saved | None, stored: Collection[str]) -> Moment:
-        """Let the names of a forward that is a function of its own be read, too."""
-        more = {} if saved is None else saved.names(self.seen, {*self.space, *stored})
-        return replace(self, unsaved=more, space={**self.space, **more}, names=[*self.names, *more])
+    def beside(self, saved: Saved | None, grad: ast.AST) -> Moment:
+        """Let the names of a forward that is a function of its own be read, too.
+
+        A value of the module, as a script leaves behind, takes no name away that the gradient does not use.
+        """
+        used = {*stored(grad), *(n.id for n in ast.walk(grad) if isinstance(n, ast.Name)), *self.names}
+        used |= {n for n, v in self.space.items() if callable(v) or isinstance(v, ModuleType)}
+        more = {} if saved is None else saved.names(self.seen, used)
+        space, names = {**self.space, **more}, [*self.names, *more]
+        return replace(self, unsaved=more, space=space, names=names, writes=writes(grad))
 
     def run(self, code: CodeType) -> list[Any]:
         """Run a variant of what is open, and give what the gradient returns for each input."""
-        return self.opened.lay(self._called(self._made(code)))
+        function = self._made(code)
+        return self.opened.lay(self._called(self._apart(function) if self.writes else function))
+
+    def _apart(self, function: FunctionType) -> Callable[..., Any]:
+        """Let a function work on copies of its arguments, and of what the forward left behind."""
+        function.__globals__.update({n: _copied(function.__globals__[n]) for n in self.names})
+
+        @functools.wraps(function)
+        def on_copies(*args: Any, **kwargs: Any) -> Any:
+            return function(*map(_copied, args), **kwargs)
+
+        return on_copies
 
     def told(self, code: CodeType) -> dict[str, Any]:
         """Run a variant that tells its names; give those of its first run."""
@@ -121,7 +141,8 @@ class Moment:
 
     def _made(self, code: CodeType) -> FunctionType:
         opened: Any = self.open
-        function = FunctionType(code, self.space, "grad", opened.__defaults__)
+        space = dict(self.space) if self.writes else self.space
+        function = FunctionType(code, space, "grad", opened.__defaults__)
         function.__kwdefaults__ = opened.__kwdefaults__
         return function
 
@@ -182,6 +203,20 @@ class Moment:
             if not all(bound.holds(whole) for bound in self.bounds):
                 return [None if f is None else False for f in found]
         return found
+
+
+def _copied(value: Any) -> Any:
+    """Copy the arrays in a value that can be written into."""
+    if isinstance(value, (tuple, list, dict)):
+        parts, structure = tree.flatten(value)
+        return tree.unflatten(structure, [_copied(part) for part in parts])
+    if type(value).__name__ == "Context":
+        made = copy.copy(value)
+        vars(made).update({name: _copied(part) for name, part in vars(value).items()})
+        return made
+    if isinstance(value, np.ndarray):
+        return value.copy()
+    return value.detach().clone() if hasattr(value, "copy_") else value
 
 
 def _bound(grad: Any, function: Any) -> Any:

@@ -52,6 +52,20 @@ def stored(tree: ast.AST) -> set[str]:
     return stored | {n.arg for n in ast.walk(tree) if isinstance(n, ast.arg)}
 
 
+def writes(tree: ast.AST) -> bool:
+    """Tell whether code writes into arrays in place: of what an edit hands it, too."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.AugAssign):
+            return True
+        if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
+            return True
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            name = node.func.attr
+            if (name.endswith("_") and not name.endswith("__")) or name == "at":
+                return True
+    return False
+
+
 class _Pass:
     def __init__(self, seen: set[Any]) -> None:
         self.seen = seen

@@ -86,7 +86,7 @@ class Remade(Mapping[Any, Any]):
         made = FunctionType(code, space, function.__name__, function.__defaults__, cells)
         self.made[id(function)] = made
         made.__kwdefaults__ = function.__kwdefaults__
-        made.__dict__.update(function.__dict__)
+        made.__dict__.update({name: self._put(value) for name, value in vars(function).items()})
         made.__qualname__, made.__module__ = function.__qualname__, function.__module__
         for cell, old in zip(cells, function.__closure__ or ()):
             try:

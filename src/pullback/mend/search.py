@@ -26,9 +26,9 @@ from pullback.mend.complexity import complexity
 from pullback.mend.edit import kinds
 from pullback.mend.moment import Moment, moment, recorded
 from pullback.mend.patch import Mending, Patch
-from pullback.mend.points import described, moments, renumbered, shrunk
+from pullback.mend.points import described, fits, moments, renumbered, shrunk
 from pullback.mend.prove import Prover
-from pullback.mend.pure import impurity, stored
+from pullback.mend.pure import impurity
 from pullback.mend.region import Region
 from pullback.mend.saved import saved
 from pullback.mend.seat import Way, followed, ways
@@ -60,7 +60,7 @@ def mend(
     spent = False
     try:
         search = Search(function, tuple(args), dict(kwargs), report, Budget(budget), domain)
-        with search.watch.around():
+        with search.watch.around(), search.prover.host.alone():
             patches = search.run()
         refused = None
     except RefusedError as reason:
@@ -73,6 +73,17 @@ def mend(
     if search is None:
         return Mending(seconds=used, refused=refused, spent=spent)
     return Mending(tuple(patches), search.tried, used, refused, tuple(search.kinds), spent)
+
+
+def _finest(given: Subject) -> Subject:
+    """Give a subject in float64, unless its gradient is bound to the dtype that it was given.
+
+    `tf.where(x > 0, 1.0, -1.0)` makes float32, whatever `x` is.
+    """
+    finer = given.astype("float64", False) if given.astype is not None else None
+    if finer is None or (fits(given, given.inputs) and not fits(finer, finer.inputs)):
+        return within(given)
+    return within(replace(finer, domain=given.domain))
 
 
 class Search:
@@ -104,8 +115,7 @@ class Search:
             )
         if given.opened is None or given.is_builtin:
             raise RefusedError("it is not a rule whose gradient can be called by itself")
-        finer = given.astype("float64", False) if given.astype is not None else None
-        self.subject: Subject = given if finer is None else within(replace(finer, domain=given.domain))
+        self.subject: Subject = _finest(given)
         if self.subject.pushed is not None and {f.probe for f in report.failures} == {"forward_mode"}:
             self.subject = replace(self.subject, opened=self.subject.pushed)
         unit = roundoff([x for x, d in zip(given.inputs, given.differentiable) if d])
@@ -128,9 +138,7 @@ class Search:
         if call is None:
             return None
         try:
-            given = subject_of(host, function, *call)
-            finer = given.astype("float64", False) if given.astype is not None else None
-            return within(replace(given if finer is None else finer, domain=self.subject.domain))
+            return _finest(replace(subject_of(host, function, *call), domain=self.subject.domain))
         except Exception:  # other numbers may be none that it takes
             return None
 
@@ -159,7 +167,7 @@ class Search:
             try:
                 region = self._region(way)
                 beside = saved(region.source, region.grad) if not way else None
-                at = [m.at(way).beside(beside, stored(region.grad)) for m in self.found]
+                at = [m.at(way).beside(beside, region.grad) for m in self.found]
                 self.prover = replace(self.prover, region=region, saved=beside, unsaved=at[0].unsaved)
                 bench = self.bench = self._bench(at)
                 base = self._base(bench)
@@ -298,7 +306,7 @@ class Search:
                 if made is not None:
                     self.found.append(made)
                     way, prover = self.bench.moments[0].way, self.prover
-                    self.bench.learn(made.at(way).beside(prover.saved, stored(prover.region.grad)))
+                    self.bench.learn(made.at(way).beside(prover.saved, prover.region.grad))
                 return
 
     def _together(self, bench: Bench, base: Tried, partial: list[Tried]) -> None:

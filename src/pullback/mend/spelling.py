@@ -56,7 +56,7 @@ def spelling(space: dict[str, Any], local: list[str], framework: str, tensor: st
             return Spelling(neutral.TABLE, name, "namespace")
     if isinstance(space.get(tensor), np.ndarray):  # it runs outside of every framework
         found = [n for n, value in space.items() if value is np and n.isidentifier()]
-        return Spelling(neutral.TABLE if found else neutral.BARE, "".join(found[:1]), "numpy")
+        return Spelling(neutral.NUMPY if found else neutral.BARE, "".join(found[:1]), "numpy")
     for module in own.MODULES:
         known = sys.modules.get(module)
         found = [n for n, value in space.items() if known is not None and value is known and n.isidentifier()]

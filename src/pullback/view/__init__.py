@@ -37,6 +37,9 @@ def subject_of(
     if not framework or find_spec(f"pullback.view.{framework}") is None:
         raise host.refused("check")
     adapter = import_module(f"pullback.view.{framework}.adapter").ADAPTER
+    native = adapter.natives.named(function)
+    if native is not None and isinstance(function, type):  # a Function itself: it is run by its `apply`
+        function = native.kept()[0]
     adapted = adapter(function, tuple(args), dict(kwargs), asked=asked)
     adapted.said = said_of_adapted(adapted) if said is None else said
     subject: Subject = replace(adapted.subject(), known_as=known_as(adapted))

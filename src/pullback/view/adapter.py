@@ -58,9 +58,6 @@ class Adapter(Framework):
         original: Adapter | None = None,
         asked: Asked = EVERYTHING,
     ) -> None:
-        self.native = self.natives.named(function)
-        if self.native is not None and inspect.isclass(function):  # a Function itself, for its `apply`
-            function = self.native.kept()[0]
         self.function = function
         self.dtype = dtype
         self.asked = asked
@@ -68,6 +65,7 @@ class Adapter(Framework):
         self.runs: dict[How, Run] = {}
         self.measuring: dict[Any, bool] = {}  # by dtype: whether it has the digits for that
         self.copies: dict[tuple[str, bool], Subject | None] = {}
+        self.native = self.natives.named(function)
         self.fixed = [] if self.native is None else self.native.passed_over(args, kwargs)
         rule = getattr(function, "rule", None)
         self.rule: Rule | None = rule if isinstance(rule, Rule) else None

@@ -3,6 +3,7 @@
 import jax
 import jax.numpy as jnp
 import torch
+from torch.autograd.function import once_differentiable
 
 
 class Linear(torch.autograd.Function):
@@ -212,3 +213,115 @@ def cubed_backward(ctx, d):
 
 
 cubed.register_autograd(cubed_backward, setup_context=cubed_setup)
+
+
+class Rolled(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, steps):
+        ctx.steps = steps
+        return torch.roll(x, steps, dims=-1)
+
+    @staticmethod
+    def backward(ctx, d):
+        return torch.roll(d, ctx.steps, dims=-1), None
+
+
+class Rows(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, table, index):
+        ctx.save_for_backward(index)
+        ctx.rows = table.shape[0]
+        return table[index]
+
+    @staticmethod
+    def backward(ctx, d):
+        (index,) = ctx.saved_tensors
+        out = torch.zeros(ctx.rows, d.shape[-1], dtype=d.dtype)
+        out[index] = d
+        return out, None
+
+
+class Cosine(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        na, nb = a.norm(dim=-1, keepdim=True), b.norm(dim=-1, keepdim=True)
+        cos = (a * b).sum(-1, keepdim=True) / (na * nb)
+        ctx.save_for_backward(a, b, na, nb, cos)
+        return cos
+
+    @staticmethod
+    def backward(ctx, d):
+        a, b, na, nb, cos = ctx.saved_tensors
+        return d * (b / (na * nb) - cos * a / na), d * (a / (na * nb) - cos * b / nb**2)
+
+
+class Smoothed(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, logits, target):
+        logp = torch.log_softmax(logits, -1)
+        soft = torch.full_like(logp, 0.05)
+        soft.scatter_(1, target.unsqueeze(1), 0.9)  # what it was made of is not what it is
+        ctx.save_for_backward(logp, soft)
+        return -(soft * logp).sum(-1)
+
+    @staticmethod
+    def backward(ctx, d):
+        logp, soft = ctx.saved_tensors
+        return d[:, None] * (soft.sum(-1, keepdim=True) * logp - soft), None
+
+
+class Once(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        s = torch.sigmoid(x)
+        ctx.save_for_backward(s)
+        return (x * 1 + s).mean()
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, d):
+        (s,) = ctx.saved_tensors
+        return d * (1 + s * (1 - s))
+
+
+a = torch.ones(3)  # as a script leaves it behind
+
+
+class Apart(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        gap = a - b
+        ctx.save_for_backward(gap)
+        return gap**3
+
+    @staticmethod
+    def backward(ctx, d):
+        (gap,) = ctx.saved_tensors
+        return 3 * d * gap**2, 3 * d * gap**2
+
+
+class Whitened(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, factor, b):
+        x = torch.linalg.solve_triangular(factor, b, upper=False)
+        ctx.save_for_backward(factor, x)
+        return x
+
+    @staticmethod
+    def backward(ctx, d):
+        factor, x = ctx.saved_tensors
+        db = torch.linalg.solve_triangular(factor.mT, d, upper=True)
+        return -db @ x.mT, db
+
+
+class Running(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, w):
+        ctx.save_for_backward(x, w)
+        return torch.cumsum(x * w, -1)
+
+    @staticmethod
+    def backward(ctx, d):
+        x, w = ctx.saved_tensors
+        back = torch.cumsum(d, -1)
+        return back * w, back * x

@@ -124,3 +124,8 @@ def focal_loss(z, t):
         return d * dq / n, None
 
     return tf.reduce_mean(-((1 - q) ** 2) * tf.math.log(q)), grad
+
+
+@rule("a minus too many before `d`", normal(5))
+def bound_to_float32(x):
+    return 2 * tf.abs(x), lambda d: -d * tf.where(x > 0, 2.0, -2.0)

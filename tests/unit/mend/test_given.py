@@ -34,6 +34,16 @@ CASES = {
         [jnp.asarray(X), jnp.asarray(X + 1.5)],
         "partials=[lambda x, y: y, lambda x, y: x]",
     ),
+    "an index that stands twice": (
+        RULES.taken,
+        [torch.tensor(X), torch.tensor([0, 2, 0])],
+        "np.add.at(out, (index,), d)",
+    ),
+    "what a candidate wrote into is as it was": (
+        RULES.trapezoid,
+        [torch.tensor(X), torch.tensor(X + 1.5) ** 2],
+        ("return d * dy / 2, d * dx / 2", "return d / 2 * dy, d * dx / 2"),
+    ),
     "a tangent": (RULES.cosine, [jnp.asarray(X)], "return cosine(x), -t * jnp.sin(x)"),
     "a slope that a maker was handed": (
         RULES.negated,

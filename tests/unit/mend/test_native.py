@@ -67,6 +67,46 @@ CASES = {
         ["(d / count[..., None]).index_select(0, index)"],
     ),
     "an operator": (RULES.cubed, [torch.tensor(normal(4))], ["return d * 3 * x * x"]),
+    "a shift in the other direction": (
+        RULES.Rolled.apply,
+        [torch.tensor(normal(2, 5)), 2],
+        ["torch.roll(d, -ctx.steps, dims=-1)"],
+    ),
+    "an index twice": (
+        RULES.Rows.apply,
+        [torch.tensor(normal(4, 3)), torch.tensor([1, 3, 1])],
+        ["out.index_put_((index,), d, accumulate=True)"],
+    ),
+    "two names in one line of the forward": (
+        RULES.Cosine.apply,
+        [torch.tensor(normal(3, 4)), torch.tensor(normal(4, 3).reshape(3, 4))],
+        ["na = a.norm(dim=-1, keepdim=True)", "nb = b.norm(dim=-1, keepdim=True)"],
+    ),
+    "what the forward changed in place stays kept": (
+        RULES.Smoothed.apply,
+        [torch.tensor(normal(4, 3)), torch.tensor([0, 2, 1, 1])],
+        ["logp = torch.log_softmax(logits, -1)", "torch.exp(logp)"],
+    ),
+    "no second order is promised": (
+        RULES.Once.apply,
+        [torch.tensor(normal(4))],
+        ["ctx.save_for_backward(s)", " / s.numel()"],
+    ),
+    "a value of the module has the name of an argument": (
+        RULES.Apart.apply,
+        [torch.tensor(normal(4)), torch.tensor(normal(5)[:4])],
+        ["save_for_backward(gap, a, b)", "gap = a - b", "3 * -d * gap**2"],
+    ),
+    "a sum from the other end": (
+        RULES.Running.apply,
+        [torch.tensor(normal(4)), torch.tensor(normal(5)[:4])],
+        ["back = torch.cumsum(d.flip(0), -1).flip(0)"],
+    ),
+    "one triangle": (
+        RULES.Whitened.apply,
+        [torch.tensor([[1.5, 0, 0], [0.3, 1.2, 0], [-0.4, 0.2, 0.9]]), torch.tensor(normal(3, 2))],
+        ["torch.tril(-db @ x.mT), db"],
+    ),
     "factor": (RULES.square, [jnp.asarray(normal(4))], ["d * 2 * x"]),
 }
 

@@ -6,7 +6,8 @@ single tensors.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -51,6 +52,15 @@ class TorchHost(Host):
 
     def opener(self, value: Any) -> Opener | None:
         return modules.opened if isinstance(value, torch.nn.Module) else None
+
+    @contextlib.contextmanager
+    def alone(self) -> Iterator[None]:
+        before = torch.get_num_threads()
+        torch.set_num_threads(1)
+        try:
+            yield
+        finally:
+            torch.set_num_threads(before)
 
     # ── tensors ──────────────────────────────────────────────────────────────────────────────────────────
 

@@ -6,8 +6,9 @@ import ast
 from collections.abc import Iterator
 
 from pullback.mend.bench import Bench, Edit, Tried
-from pullback.mend.edit import called
+from pullback.mend.edit import called, filled
 from pullback.mend.region import own
+from pullback.mend.tree import exchanged
 
 WORDS = "an operation of the forward, applied to a part"
 RANK = 7.5
@@ -24,6 +25,7 @@ BACKWARDS = {"cumsum": "reverse", "cumulative_sum": "reverse"}
 
 def edits(bench: Bench, base: Tried) -> Iterator[Edit]:
     """Apply each operation of the forward that takes one tensor and keeps its shape to a part."""
+    yield from _from_the_end(bench, base)
     operations = list(_operations(bench))
     for node, arrays in bench.expressions(base.tree):
         if arrays[0].dtype.kind not in "fc" or not arrays[0].ndim:
@@ -40,6 +42,30 @@ def edits(bench: Bench, base: Tried) -> Iterator[Edit]:
             said = f"`{bench.text(node)}` does not go through `{bench.text(call.func)}`{bench.where(node)}"
             for named in ways:
                 yield Edit.of(node, ast.Call(call.func, given, named), said)
+
+
+def _from_the_end(bench: Bench, base: Tried) -> Iterator[Edit]:
+    """Cumulate from the other end, where the framework has no flag for it."""
+    spelling = bench.spelling
+    for node, arrays in bench.expressions(base.tree):
+        inner = _cumulated(bench, node)
+        if inner is None or not spelling.has("reverse") or spelling.kind == "tensorflow":
+            continue
+        for axis in range(arrays[0].ndim):
+            turned = filled(spelling.write("reverse", e="E", axis=axis), e=inner)
+            back = filled(spelling.write("reverse", e="E", axis=axis), e=exchanged(node, {id(inner): turned}))
+            words = f"`{bench.text(node)}` is meant from the other end{bench.where(node)}"
+            yield Edit.of(node, back, words)
+
+
+def _cumulated(bench: Bench, node: ast.expr) -> ast.expr | None:
+    """Give what a call cumulates."""
+    if not isinstance(node, ast.Call) or called(node) not in BACKWARDS:
+        return None
+    owner = node.func.value if isinstance(node.func, ast.Attribute) else None
+    if owner is not None and bench.valued(owner) is not None:
+        return owner
+    return node.args[0] if node.args and bench.valued(node.args[0]) is not None else None
 
 
 def _operations(bench: Bench) -> Iterator[tuple[ast.Call, int]]:

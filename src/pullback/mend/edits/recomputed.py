@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
+from typing import TypeGuard
 
 from pullback.mend.bench import Bench, Edit, Tried
 from pullback.mend.region import own, statements
@@ -22,11 +23,16 @@ LONGEST = 60  # nodes of an expression that is written again
 
 
 def edits(bench: Bench, base: Tried) -> Iterator[Edit]:
-    """Let the backward compute what it reads, with the forward's own expressions."""
+    """Let the backward compute what it reads, with the forward's own expressions: all of it, or one alone."""
     saved, last = bench.saved, base.tree.body[-1]
     if saved is None or not saved.context or not base.is_right or not isinstance(last, ast.FunctionDef):
         return
     kept = {name: node for name, node in _kept(saved, base).items() if size(node) <= LONGEST}
+    for some in (kept, *({name: kept[name]} for name in kept if len(kept) > 1)):
+        yield from _anew(bench, last, some)
+
+
+def _anew(bench: Bench, last: ast.FunctionDef, kept: Mapping[str, ast.expr]) -> Iterator[Edit]:
     made: ast.FunctionDef = last
     names: list[str] = []
     first: ast.stmt = last
@@ -75,19 +81,36 @@ def _taken(saved: Saved, base: Tried, number: int) -> Iterator[str]:
 
 
 def _assigned(body: list[ast.stmt]) -> dict[str, ast.expr]:
-    """Give what names and attributes are given, if it is given once, in a line of its own."""
+    """Give what names and attributes are given, if it is given once, in a line of its own, and stays."""
     stored = [
         ast.unparse(n)
         for n in own(body)
         if isinstance(n, (ast.Name, ast.Attribute)) and isinstance(n.ctx, ast.Store)
     ]
-    return {
-        target: s.value
-        for s in body
-        if isinstance(s, ast.Assign)
-        and len(s.targets) == 1
-        and stored.count(target := ast.unparse(s.targets[0])) == 1
-    }
+    pairs = [
+        pair for s in body if isinstance(s, ast.Assign) and len(s.targets) == 1
+        for pair in _pairs(s.targets[0], s.value)
+    ]  # fmt: skip
+    written = {(ast.unparse(target), value) for target, value in pairs}
+    return {name: value for name, value in written if stored.count(name) == 1 and name not in _changed(body)}
+
+
+def _pairs(target: ast.expr, value: ast.expr) -> list[tuple[ast.expr, ast.expr]]:
+    """Lay values along targets, where both are written one by one."""
+    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
+        return list(zip(target.elts, value.elts))
+    return [(target, value)]
+
+
+def _changed(body: list[ast.stmt]) -> set[str]:
+    """Name what is written into in place: its expression is not all that it is."""
+    calls = [n.func.value for n in own(body) if isinstance(n, ast.Call) and _is_in_place(n.func)]
+    parts = [n.value for n in own(body) if isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store)]
+    return {ast.unparse(n) for n in (*calls, *parts)}
+
+
+def _is_in_place(function: ast.expr) -> TypeGuard[ast.Attribute]:
+    return isinstance(function, ast.Attribute) and function.attr.endswith("_") and function.attr[-2:] != "__"
 
 
 def _grown(node: ast.expr, made: Mapping[str, ast.expr], lasting: set[str], depth: int = 6) -> ast.expr:

@@ -56,6 +56,8 @@ def edits(bench: Bench, base: Tried) -> Iterator[Edit]:
                 yield Edit.of(node, turned, words)
         if isinstance(node, ast.BinOp):
             for other in SWAPS.get(type(node.op), ()):
+                if other in PRODUCTS and _is_one(node.right):
+                    continue  # that is a term too many
                 old, new = OPERATORS[type(node.op)], OPERATORS[other]
                 words = f"`{old}` stands where `{new}` is meant{at}"
                 yield Edit.of(node, binary(node.left, other(), node.right), words)
@@ -66,12 +68,18 @@ def edits(bench: Bench, base: Tried) -> Iterator[Edit]:
                 words = f"the brackets are wrong: `{bench.text(node)}` is meant as `{bench.text(group)}`{at}"
                 yield Edit.of(node, group, words)
     for node, arrays in bench.expressions(base.tree):
-        if all(a.dtype.kind in "fc" for a in arrays) and not isinstance(node, ast.UnaryOp):
+        # Of whole numbers a shift has a sign.
+        signed = all(a.dtype.kind in "fc" or (a.dtype.kind == "i" and not a.ndim) for a in arrays)
+        if signed and not isinstance(node, ast.UnaryOp):
             yield Edit.of(
                 node,
                 ast.UnaryOp(ast.USub(), node),
                 f"a minus is missing before `{bench.text(node)}`{bench.where(node)}",
             )
+
+
+def _is_one(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value == 1
 
 
 def regrouped(node: ast.BinOp) -> Iterator[ast.expr]:

@@ -45,5 +45,7 @@ TABLE = {
     "equal": "({a} == {b})",
     "number": "({e})",
     "normal": "{m}.exp(-{e} * {e} / 2)",
+    "lower": "{m}.tril({e})",
+    "upper": "{m}.triu({e})",
     "eye": "{m}.eye(*{e}.shape[-2:])",
 }

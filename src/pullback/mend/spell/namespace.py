@@ -39,8 +39,12 @@ TABLE = {
     "equal": "{m}.astype({a} == {b}, {a}.dtype)",
     "number": "{m}.astype({e}, {x}.dtype)",
     "normal": "{m}.exp(-{e} * {e} / 2)",
+    "lower": "{m}.tril({e})",
+    "upper": "{m}.triu({e})",
     "eye": "{m}.eye(*{e}.shape[-2:], dtype={e}.dtype)",
 }
+# What NumPy alone can do.
+NUMPY = {**TABLE, "accumulate": "{m}.add.at({x}, {i}, {e})"}
 # What arrays can do by themselves, where no module of arrays has a name.
 BARE = {
     "sum": "({e}).sum(axis={axis})",

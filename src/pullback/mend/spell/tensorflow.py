@@ -44,6 +44,8 @@ TABLE = {
     "equal": "{m}.cast({a} == {b}, {a}.dtype)",
     "number": "{m}.cast({e}, {x}.dtype)",
     "normal": "{m}.exp(-{e} * {e} / 2)",
+    "lower": "{m}.linalg.band_part({e}, -1, 0)",
+    "upper": "{m}.linalg.band_part({e}, 0, -1)",
     "eye": "{m}.eye(*{e}.shape[-2:], dtype={e}.dtype)",
 }
 BARE: dict[str, str] = {}

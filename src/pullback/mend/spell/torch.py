@@ -25,6 +25,7 @@ BARE = {
     "broadcast": "({e}).expand({x}.shape)",
     "cast": "({e}).to({x}.dtype)",
     "argsort": "({e}).argsort()",
+    "accumulate": "{x}.index_put_({i}, {e}, accumulate=True)",
     **{
         name: f"({{e}}).{name}()"
         for name in ("exp", "log", "abs", "sign", "sqrt", "sin", "cos", "tanh", "conj")
@@ -45,5 +46,7 @@ TABLE = {
     "equal": "({a} == {b}).to({a}.dtype)",
     "number": "({e}).to({x}.dtype)",
     "normal": "{m}.exp(-{e} * {e} / 2)",
+    "lower": "{m}.tril({e})",
+    "upper": "{m}.triu({e})",
     "eye": "{m}.eye(*{e}.shape[-2:], dtype={e}.dtype)",
 }

@@ -93,7 +93,9 @@ class AutogradFunction(TorchRule):
 
     def remade(self, parts: Mapping[Any, Any]) -> Any:
         names = ("forward", "backward", "setup_context", "jvp", "vmap")
-        given = {name: parts.get(inspect.unwrap(getattr(self.user, name))) for name in names}
+        own = {name: getattr(self.user, name) for name in names}
+        # What is wrapped stays so: `once_differentiable` promises no second order.
+        given = {name: parts.get(f) or parts.get(inspect.unwrap(f)) for name, f in own.items()}
         held = {name: staticmethod(part) for name, part in given.items() if part is not None}
         made: Any = type(self.user.__name__, (self.user,), {**held, "__module__": self.user.__module__})
         return made.apply if held else None

@@ -1,0 +1,30 @@
+"""A matrix has a structure that its cotangent lacks: one triangle, or the other half of a symmetric one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pullback.mend.bench import Bench, Edit, Tried
+from pullback.mend.edit import filled
+
+WORDS = "a triangle, or the other half of a symmetric matrix"
+RANK = 6.5
+EXPLAINS = ("wrong-region", "missing-term", "transposed", "constant-factor")
+
+
+def edits(bench: Bench, base: Tried) -> Iterator[Edit]:
+    """Keep a triangle of every square part, or add its transpose."""
+    spelling = bench.spelling
+    for node, arrays in bench.expressions(base.tree):
+        if arrays[0].dtype.kind not in "fc" or any(a.ndim < 2 or a.shape[-1] != a.shape[-2] for a in arrays):
+            continue
+        at, said = bench.where(node), bench.text(node)
+        for side in ("lower", "upper"):
+            if spelling.has(side):
+                new = filled(spelling.write(side, e="E"), e=node)
+                yield Edit.of(node, new, f"only the {side} triangle of `{said}` is meant{at}")
+        if spelling.has("transpose"):
+            turned = spelling.write("transpose", e="E")
+            yield Edit.of(node, filled(f"E + {turned}", e=node), f"the transpose of `{said}` is missing{at}")
+            half = filled(f"(E + {turned}) / 2", e=node)
+            yield Edit.of(node, half, f"`{said}` is not made symmetric{at}")
