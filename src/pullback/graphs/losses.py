@@ -80,7 +80,7 @@ LOSSES = {
     "while": Loss(
         "{name} decides as it runs how many rounds it makes; JAX goes backward through no such loop, and "
         "jax.grad raises.",
-        "Use lax.scan, or fori_loop with bounds that are Python's; pb.fixed_point or pb.root for a solver.",
+        "Use lax.scan, or fori_loop with bounds that are Python's; pb.implicit for a solver.",
     ),
     "no gradient": Loss(
         "{name} has no derivative in this framework.",
