@@ -99,9 +99,10 @@ class TorchHost(Host):
         return tensor
 
     def spec(self, tensor: Any) -> Spec:
-        tensor = torch.as_tensor(tensor)
+        if not isinstance(tensor, _TENSOR):
+            tensor = torch.as_tensor(tensor)
         name = str(tensor.dtype).removeprefix("torch.")
-        return Spec(tuple(tensor.shape), name, kind(name))
+        return Spec(private.shape_of(tensor), name, kind(name))
 
     def differentiable(self, tensor: Any) -> bool:
         dtype = tensor.dtype

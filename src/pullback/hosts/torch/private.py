@@ -147,6 +147,14 @@ def not_jit_traced() -> Iterator[None]:
         hand(state)
 
 
+def shape_of(tensor: Any) -> tuple[int, ...]:
+    """Give the sizes of a tensor; for `torch.jit.trace` they would be tensors themselves."""
+    if not jit_tracing():
+        return tuple(tensor.shape)
+    with not_jit_traced():
+        return tuple(tensor.shape)
+
+
 def uncompiled() -> contextlib.AbstractContextManager[Any]:
     """Run compiled functions as they were written, so that their operations are effects."""
     stance = getattr(torch.compiler, "set_stance", None)

@@ -8,6 +8,7 @@ compares: the node is there whether anybody differentiates or not.
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import torch
@@ -44,7 +45,9 @@ class TracedNode(torch.autograd.Function):
         recorded = Recorded(named.operation, count)
         # Cut off, whether they are differentiated or not: values are named after the frames that they pass.
         given = [tensor.detach() for tensor in inputs[:count]]
-        with torch.enable_grad():  # which tells what a body captures, as in eager mode
+        with warnings.catch_warnings(), torch.enable_grad():  # recording tells what a body captures
+            # What Python decides here, it decides anew in every run.
+            warnings.simplefilter("ignore", torch.jit.TracerWarning)
             outputs, _ = recorded.run(given, None, False)
         recorded.saved = [*inputs[:count], *recorded.saved[count:]]
         return Node.forward(ctx, recorded, outputs, *inputs)
