@@ -127,7 +127,7 @@ def in_demanded_digits(outcome: Outcome, demanded: float) -> Outcome:
     It is the same whether the directions that deny the last digits are all, or one of three.
     """
     seen = outcome.discrepancy if outcome.verdict == "wrong" else max(outcome.discrepancy, outcome.resolution)
-    if outcome.worst is None or seen >= demanded:
+    if outcome.worst is None or not seen < demanded:  # which is not known of what is no number
         return outcome
     return replace(outcome, verdict="right", resolution=outcome.discrepancy, reason="coarse")
 
