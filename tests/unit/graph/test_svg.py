@@ -124,6 +124,19 @@ def test_without_the_library_text_stays_and_svg_says_what_to_install(monkeypatch
         graph.svg()
 
 
+def test_png_has_its_words_without_a_font_of_the_machine():
+    import resvg_py
+
+    from pullback.graphs import png
+    from pullback.graphs.svg import FONT
+
+    def drawn(words):
+        text = f'<svg xmlns="http://www.w3.org/2000/svg" width="60" height="30">{words}</svg>'
+        return resvg_py.svg_to_bytes(svg_string=text, font_files=png._fonts(), skip_system_fonts=True)
+
+    assert drawn(f'<text y="20" font-family="{FONT}">∂ ←</text>') != drawn("")
+
+
 def test_png_is_drawn_or_says_what_to_install(tmp_path, monkeypatch):
     import sys
 
