@@ -53,10 +53,11 @@ class Search:
         for edge in graph.edges:
             self.after.setdefault(edge.source, []).append(edge)
             self.before.setdefault(edge.target, []).append(edge)
-        self.ahead = reached([source.id], {k: [e.target for e in v] for k, v in self.after.items()})
+        self.targets = {k: [e.target for e in v] for k, v in self.after.items()}
+        self.sources = {k: [e.source for e in v] for k, v in self.before.items()}
+        self.ahead = reached([source.id], self.targets)
         ends = [node.id for node in graph.nodes if node.kind == "output"]
-        behind = reached(ends, {k: [e.source for e in v] for k, v in self.before.items()})
-        self.between = self.ahead & behind  # what lies on a path from the source to an output
+        self.between = self.ahead & reached(ends, self.sources)  # on a path from the source to an output
 
     def steps(self) -> list[Node]:
         """List the operations of the paths, from the result backward."""
@@ -85,7 +86,7 @@ class Search:
         for node in self.steps():
             arriving, shares = self.after.get(node.id, []), self.shares(node)
             if any(e.state in BROKEN for e in shares) and not any(e.state in BROKEN for e in arriving):
-                later = reached([node.id], {k: [e.target for e in v] for k, v in self.after.items()})
+                later = reached([node.id], self.targets)
                 selected = any(n.does == "where" for n in self.graph.nodes if n.id in later - {node.id})
                 return Found(losses.of_broken(node, shares, arriving, selected), node)
         return None
@@ -112,7 +113,7 @@ class Search:
 
     def _infinite(self, node: Node) -> Node | None:
         """Find where what comes to an operation became infinite."""
-        behind = reached([node.id], {k: [e.source for e in v] for k, v in self.before.items()})
+        behind = reached([node.id], self.sources)
         nodes = [n for n in self.graph.nodes if n.id in behind and n.id != node.id]
         return next((n for n in nodes if self._begins(n, "inf", "nan")), None)
 
