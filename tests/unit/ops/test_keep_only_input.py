@@ -134,3 +134,16 @@ def test_a_large_mean_costs_a_norm_no_digits():
     for host in ASK:
         (y,), _ = ASK[host](ops.layer_norm, [x])
         np.testing.assert_allclose(y, exact, atol=4096 * 2.0**-22)
+
+
+def test_an_empty_batch_is_normed_without_a_warning():
+    x = torch.zeros(0, 3, requires_grad=True)
+    y, mean, _ = ops.batch_norm(x)
+    (dx,) = torch.autograd.grad(y.sum(), x)
+    assert y.shape == dx.shape == x.shape
+    assert mean.isnan().all()
+
+
+def test_statistics_are_those_of_shapes_without_numbers():
+    y, mean, variance = ops.batch_norm(torch.zeros(2, 3, device="meta"))
+    assert (y.shape, mean.shape, variance.shape) == ((2, 3), (3,), (3,))

@@ -59,7 +59,10 @@ def _layer_norm(x: Any, scale: Any, offset: Any, count: int, eps: float) -> Any:
 
 def _layer_norm_pulled(dy: Any, x: Any, scale: Any, offset: Any, count: int, eps: float) -> Any:
     shape = x.shape[x.ndim - count :]
-    _, mean, rate = _aten.native_layer_norm(x, shape, None, None, eps)
+    # The kernel is twice as fast with both of them as with none.
+    weight = torch.ones(shape, dtype=x.dtype, device=x.device) if scale is None else scale
+    bias = torch.zeros_like(weight) if offset is None else offset
+    _, mean, rate = _aten.native_layer_norm(x, shape, weight, bias, eps)
     wanted = [True, scale is not None, offset is not None]
     found = _aten.native_layer_norm_backward(dy, x, shape, mean, rate, scale, offset, wanted)
     return tuple(part for part in found if part is not None)
@@ -68,19 +71,25 @@ def _layer_norm_pulled(dy: Any, x: Any, scale: Any, offset: Any, count: int, eps
 def _batch_norm(x: Any, scale: Any, offset: Any, eps: float) -> Any:
     if (torch.is_grad_enabled() and x.requires_grad) or private.transforming() or private.level() >= 0:
         return None  # the kernel takes its statistics for constants
-    variance, mean = _statistics(x)
+    if not x.numel():
+        return None  # PyTorch warns of the statistics of nothing
+    mean, variance = _statistics(x)
     return functional.batch_norm(x, mean, variance, scale, offset, False, 0.0, eps), mean, variance
 
 
 def _statistics(x: Any) -> Any:
-    return torch.var_mean(x, [i for i in range(x.ndim) if i != 1], correction=0)
+    """Give the mean and the variance of each channel."""
+    if x.is_cpu and not private.is_hollow(x):  # ten times as fast, but of numbers alone
+        return _aten.batch_norm_update_stats(x, None, None, 0.0)
+    variance, mean = torch.var_mean(x, [i for i in range(x.ndim) if i != 1], correction=0)
+    return mean, variance
 
 
 def _batch_norm_pulled(dys: Any, x: Any, scale: Any, offset: Any, eps: float) -> Any:
     dy, dmean, dvariance = dys
-    if private.is_hollow(dmean):
-        return None  # whether the statistics have cotangents is not known yet
-    variance, mean = _statistics(x)
+    if not x.numel() or private.is_hollow(dmean):
+        return None  # of nothing, or whether the statistics have cotangents is not known yet
+    mean, variance = _statistics(x)
     wanted = [True, scale is not None, offset is not None]
     rate = torch.rsqrt(variance + eps)
     found = _aten.native_batch_norm_backward(dy, x, scale, None, None, mean, rate, True, eps, wanted)
