@@ -112,8 +112,8 @@ class Sketch:
         """Note more of a node."""
         self.nodes[node] = replace(self.nodes[node], **known)
 
-    def pruned(self) -> Sketch:
-        """Leave what leads from a source to an output, or to where a value leaves the framework.
+    def pruned(self, ends: Sequence[str] = ("leave",)) -> Sketch:
+        """Leave what leads from a source to an output, or to where a value ends otherwise.
 
         What no input or variable reaches is no part of a gradient: constants, shapes, random numbers.
         """
@@ -126,7 +126,7 @@ class Sketch:
         live = reached([n.id for n in self.nodes if n.is_source], ahead)
         if not live.intersection(outputs):  # then what they come from is all that there is to see
             live |= reached([n.id for n in self.nodes if n.kind == "captured"], ahead)
-        last = [n.id for n in self.nodes if n.kind == "output" or n.does == "leave" or self.problem]
+        last = [n.id for n in self.nodes if n.kind == "output" or n.does in ends or self.problem]
         wanted = reached(last, behind)
         kept = {
             n.id for n in self.nodes if (n.id in live and n.id in wanted) or n.kind in ("input", "output")

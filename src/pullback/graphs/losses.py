@@ -48,6 +48,10 @@ LOSSES = {
         "The value leaves the framework at {name}, and what comes back is a constant.",
         "Use the framework's own functions there, on tensors; or wrap the NumPy function: pb.external.",
     ),
+    "stored": Loss(
+        "{name} writes the value into a variable, and no gradient goes back through what is read from one.",
+        "Go on with the value itself, beside the variable: y = w * 2, v.assign(y), and then y.",
+    ),
     "captured": Loss(
         "{name} reads a tensor that it is not handed, and its gradient answers for its arguments alone.",
         "Make that tensor an argument of the rule.",

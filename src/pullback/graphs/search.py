@@ -13,6 +13,9 @@ from pullback.graphs.order import reached
 from pullback.graphs.parts import BROKEN, Edge, Node
 
 
+ENDS = {"leave": "numpy", "store": "stored"}  # what ends the way of a value, and the kind of loss that is
+
+
 class Found(NamedTuple):
     """Hold a loss: its kind, the operation, and the loop or branch that it stands in."""
 
@@ -154,9 +157,10 @@ class Search:
             return [loss for e in arriving for loss in self.inside(self.graph.nodes[e.target], [e])]
         return found
 
-    def left(self) -> Node | None:
-        """Find where a value of the source leaves the framework, on no path to an output."""
-        return next((n for n in reversed(self.graph.nodes) if n.id in self.ahead and n.does == "leave"), None)
+    def left(self) -> Found | None:
+        """Find where a value of the source leaves the framework or is stored, on no path to an output."""
+        ends = [n for n in reversed(self.graph.nodes) if n.id in self.ahead and n.does in ENDS]
+        return Found(ENDS[ends[0].does], ends[0]) if ends else None
 
     def path(self, through: Node | None) -> tuple[str, ...]:
         """Name the nodes from the result to the source, through an operation."""

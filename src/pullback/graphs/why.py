@@ -146,7 +146,7 @@ def _of_source(graph: Graph, source: Node) -> Why:
     if not search.between:
         left = search.left()
         if left is not None:
-            return _lost(graph, source, Found("numpy", left), "None", search)
+            return _lost(graph, source, left, "None", search)
         if graph.problem:
             return _made(graph, source, "unknown", "not known")
         other = next((n for n in graph.nodes if n.kind == "captured"), None)

@@ -13,6 +13,9 @@ _SAME = {
     "rebuild": "tensor new_tensor",
     "leave": "item numpy tolist __array__ float int bool PyFunc PyFuncStateless EagerPyFunc "
     "pure_callback io_callback",
+    "store": "AssignVariableOp AssignAddVariableOp AssignSubVariableOp ResourceScatterUpdate "
+    "ResourceScatterAdd ResourceScatterSub ResourceScatterNdUpdate ResourceScatterNdAdd "
+    "ResourceStridedSliceAssign",
     "where": "Select SelectV2 select_n where index_put masked_fill",
     "round": "Round Rint round",
     "sign": "Sign sign sgn",

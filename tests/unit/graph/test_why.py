@@ -14,6 +14,7 @@ ZERO = [0.0, 1.0]
 ZEROS = {"tensorflow": tf.zeros(2), "jax": jnp.zeros(2), "torch": torch.zeros(2)}
 ONES = {"tensorflow": tf.ones(2), "jax": jnp.ones(2), "torch": torch.ones(2)}
 FROZEN = tf.Variable(X, trainable=False, name="frozen")
+STORE = tf.Variable([0.0, 0.0])
 OPPOSITE = torch.tensor([1.0, -1.0])
 lax = jax.lax
 LAYER = torch.nn.Linear(2, 2)
@@ -99,6 +100,7 @@ CASES = [
     ("numpy", "tensorflow", lambda x: tf.constant(np.sin((x * 2.0).numpy())), X, "numpy", "None"),
     ("numpy", "tensorflow", lambda x: tf.constant(np.asarray(x * 2.0)), X, "numpy", "None"),
     ("numpy", "tensorflow", lambda x: tf.numpy_function(np.sin, [x], x.dtype), X, "numpy_function", "None"),
+    ("stored", "tensorflow", lambda x: STORE.assign(x * 2.0) * 3.0, X, "AssignVariableOp", "None"),
     ("numpy", "jax", lambda x: jnp.asarray(np.sin(np.asarray(x))), X, "<lambda>", "0"),
     ("numpy", "jax", lambda x: jnp.ones(2) * (x * 2.0).sum().item(), X, "<lambda>", "0"),
     ("numpy", "torch", lambda x: torch.ones(2) * (x * 2.0).sum().item(), X, "item", "None"),

@@ -74,7 +74,7 @@ class TensorFlow(Tracer):
         if drawing.sketch.problem:
             drawing, values = traced(False)
         drawing.fill(values)
-        return drawing.sketch.pruned()
+        return drawing.sketch.pruned(ends=("leave", "store") if asked.inside else ("leave",))
 
 
 @contextlib.contextmanager
