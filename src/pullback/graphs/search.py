@@ -12,7 +12,6 @@ from pullback.graphs.graph import Graph
 from pullback.graphs.order import reached
 from pullback.graphs.parts import BROKEN, Edge, Node
 
-
 ENDS = {"leave": "numpy", "store": "stored"}  # what ends the way of a value, and the kind of loss that is
 
 
