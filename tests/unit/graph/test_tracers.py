@@ -296,3 +296,10 @@ def test_too_many_operations_are_drawn_without_measures(monkeypatch):
         assert "4 operations are too many" in graph.notes[0]
         assert [e.state for e in graph.edges] == ["unmeasured"] * 5
         assert graph.culprit is None
+
+
+def test_a_captured_matrix_leads_to_the_product_that_reads_it():
+    matrix = torch.ones(3, 2)
+    for shape in ((3,), (5, 3), (4, 5, 3)):  # PyTorch reshapes before and after
+        found = edges(pb.graph(lambda h: (h @ matrix).sum(), torch.ones(shape)))
+        assert [target for source, target in found if source == "matrix"] == ["mm"]

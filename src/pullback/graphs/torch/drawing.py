@@ -146,12 +146,13 @@ class Drawing:
         )
 
     def _made(self) -> dict[int, Call]:
-        """Give the last node of every call that made one."""
-        found: dict[int, tuple[int, int, Call]] = {}
+        """Give a node of every call that made some: the last that has an open place, or else the last."""
+        found: dict[int, tuple[tuple[bool, int], int, Call]] = {}
         for node, drawn in self.nodes.items():
-            call, number = self._call(node), node._sequence_nr()
-            if call is not None and (id(call) not in found or found[id(call)][0] < number):
-                found[id(call)] = (number, drawn, call)
+            call = self._call(node)
+            rank = any(before is None for before, _ in node.next_functions), node._sequence_nr()
+            if call is not None and (id(call) not in found or found[id(call)][0] < rank):
+                found[id(call)] = (rank, drawn, call)
         return {drawn: call for _, drawn, call in found.values()}
 
     def _output(self, lost: Lost, y: Any, name: str) -> None:

@@ -26,7 +26,7 @@ class Lost:
         self.within = {id(t) for call in self.inner for t in call.outputs}
 
     def draw(self, made: dict[int, Call]) -> None:
-        """Draw what recorded calls read without a gradient; each is given with its last node."""
+        """Draw what recorded calls read without a gradient; each is given with the node that reads them."""
         behind: dict[int, set[int]] = {}
         for edge in self.sketch.edges:
             behind.setdefault(edge.target, set()).add(edge.source)
