@@ -7,8 +7,10 @@ closed stays readable, and can be pickled.
 
 from __future__ import annotations
 
+import bisect
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from operator import attrgetter
 from types import TracebackType
 from typing import Any, NamedTuple
 
@@ -172,7 +174,8 @@ class Log:
             for number, step, row, read in waiting:
                 place = places.place(number)
                 found = record(place.name, step, row if read is None else read(row))
-                self._records.setdefault(place.name, []).append(found)
+                # Rows that a device computes may overtake each other.
+                bisect.insort(self._records.setdefault(place.name, []), found, key=attrgetter("step"))
                 self._ranks[place.name] = place.rank
                 self.kinds.setdefault(place.name, place.kind)
                 new.append(found)

@@ -33,6 +33,14 @@ def filled(sizes, **odd):
     return log
 
 
+def test_rows_that_overtake_each_other_stand_by_their_steps():
+    log, number = Log(), places.number("overtaken")
+    for step in (1, 0, 3, 2):
+        log.take(number, step, row(step + 1))
+        log.gather()
+    assert log["overtaken"].of("norm").tolist() == [2, 4, 6, 8]
+
+
 def test_a_place_is_found_by_its_name():
     log = filled({"a": [1, 2], "b": [3]})
     assert log.names == ["a", "b"]
