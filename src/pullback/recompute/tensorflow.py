@@ -156,15 +156,20 @@ def _pulled(
     """Run the function again, and pull the cotangents back to all that it reads."""
     count = plan.count
     inputs, weights = list(sources[:count]), list(sources[count + len(first.captured) :])
-    captured = list(first.captured)
+    captured = known = first.captured
     if not tf.executing_eagerly():
         here = tf.compat.v1.get_default_graph()
-        captured = [graph.inside(tensor, here) for tensor in captured]
+        known = [graph.inside(tensor, here) for tensor in captured]
         if not looped:
             inputs = arrays.held(inputs, [*cotangents, *values])
     run = replay.Second(first.run, first.variables, weights)
     with tf.GradientTape() as tape:
         tape.watch([x for x in (*inputs, *captured, *weights) if plan.host.differentiable(x)])
+        for tensor, inner in zip(captured, known):
+            # Compiled functions read a tensor of a graph around this one itself, operations as this one
+            # knows it. TensorFlow says that they are the same where it first captures it, and not always.
+            if inner is not tensor:
+                recording.record_operation("captured_value", [inner], [tensor], _alone, _alone)
         args, kwargs = plan.arguments(inputs)
         with replay.running(run):
             returned = plan.host.run(plan.rule.body, args, kwargs, plan.where)
@@ -179,6 +184,10 @@ def _pulled(
     direct = found[len(sources) :]
     ahead = len(sources) - len(direct)
     return outs, found[:ahead] + [_sum(a, b) for a, b in zip(found[ahead : len(sources)], direct)]
+
+
+def _alone(part: Any) -> list[Any]:
+    return [part]
 
 
 def _sum(a: Any, b: Any) -> Any:

@@ -275,6 +275,38 @@ def test_a_variable_inside_a_compiled_function_gets_its_gradient():
     close(tape.gradient(y, [x, w]), [[4.0, 9.0], [5.0, 13.0]])
 
 
+AROUND = {
+    "function": lambda block: tf.function(block),
+    "branch": lambda block: lambda x: tf.cond(x[0] > 0, lambda: block(x), lambda: x),
+    "loop": lambda block: (
+        lambda x: tf.while_loop(
+            lambda i, y: i < 2, lambda i, y: (i + 1, block(y)), [0, x], maximum_iterations=2
+        )[1]
+    ),
+}
+
+
+@pytest.mark.parametrize("around", AROUND)
+def test_a_tensor_that_a_compiled_function_reads_gets_its_gradient(around):
+    """Functions read it as the outer graph knows it, operations as the inner one does: it is one."""
+    found = []
+    for kept in (lambda f: f, pb.checkpoint):
+
+        @tf.function
+        def gradients(x, c, kept=kept):
+            with tf.GradientTape() as tape:
+                tape.watch([x, c])
+                d = c * 0.5
+                inner = tf.function(lambda x: x * d)
+                first, second = kept(lambda x: tf.sin(inner(x))), kept(lambda x: inner(x) * d + inner(d))
+                y = AROUND[around](lambda x: second(first(x)))(x)
+            return tape.gradient(y, [x, c])
+
+        found.append(gradients(tf.constant([1.0, 2.0]), tf.constant([3.0, 4.0])))
+    for mine, theirs in zip(*found):
+        np.testing.assert_allclose(theirs, mine, rtol=1e-5)
+
+
 @pytest.mark.parametrize("graph", [False, True])
 def test_numbers_that_a_compiled_function_hides_are_refused(graph):
     hidden = tf.function(lambda x: x * tf.random.uniform([2]))
