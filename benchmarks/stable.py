@@ -108,6 +108,7 @@ def measured(asked, frameworks):
                             "own": worst_own(row, library, dtype),
                         }
                         found[row.name, library, dtype] = theirs
+                        errors = {**errors, library: theirs["own"]}
                 text = "  ".join(f"{arm} {shown(error):>10}" for arm, error in errors.items())
                 print(f"{row.name:<34} {framework:<11} {dtype:<9} {text}", flush=True)
     return found
