@@ -46,14 +46,14 @@ class Application:
         self.outputs, values, grad, outlines = outputs.read(result, plan.rule, plan.host, tensors)
         return values, RulePullback(plan, self.outputs, tensors, grad, outlines)
 
-    def takes_one(self, grad: Callable[..., Any]) -> bool:
-        """Tell whether a `grad` can take the cotangent of a lone output."""
+    def takes(self, grad: Callable[..., Any], count: int) -> bool:
+        """Tell whether a `grad` can take so many cotangents, one for each output."""
         takes = outputs.accepts(grad)
-        return takes.least <= 1 <= takes.most
+        return takes.least <= count <= takes.most
 
-    def pullback(self, tensors: Sequence[Tensor], grad: Callable[..., Any]) -> RulePullback:
-        """Give the pullback of a run that returned a lone tensor and this `grad`."""
-        return RulePullback(self.plan, outputs.LONE, tensors, grad, ())
+    def pullback(self, tensors: Sequence[Tensor], grad: Callable[..., Any], count: int) -> RulePullback:
+        """Give the pullback of a run that returned so many tensors and this `grad`."""
+        return RulePullback(self.plan, outputs.each(count), tensors, grad, ())
 
     def pushforward(
         self, tensors: Sequence[Tensor], tangents: Sequence[Tensor], values: Sequence[Tensor] = ()

@@ -7,6 +7,7 @@ what was found and what to write.
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -62,6 +63,12 @@ class Outputs:
 
 
 LONE = Outputs()  # one tensor
+
+
+@functools.cache
+def each(count: int) -> Outputs:
+    """Give the form of so many tensors, with a cotangent each: of one, or a tuple."""
+    return LONE if count == 1 else Outputs(tree.flatten((TENSOR,) * count)[1], (TENSOR,) * count, "each")
 
 
 def read(

@@ -7,6 +7,7 @@ from torch.overrides import TorchFunctionMode
 
 import pullback as pb
 from pullback.errors import CapturedTensorError, CotangentShapeError, UnsupportedInputError
+from pullback.hosts.torch.shortcut import ShortNode
 
 X = torch.tensor([0.3, -0.7], requires_grad=True)
 WEIGHT = torch.tensor(2.0, requires_grad=True)
@@ -99,6 +100,76 @@ def test_what_is_unusual_goes_the_long_way_with_what_was_run():
         (gradient,) = torch.autograd.grad(y.sum() + z.sum(), X)
         assert torch.equal(gradient, torch.full((2,), 5.0))
     assert shortcuts(both, X)
+
+
+def in_a_row(x):
+    s, c = torch.sin(x), torch.cos(x)
+    return s, c, lambda ds, dc: ds * c - dc * s
+
+
+def in_a_tuple(x):
+    s, c = torch.sin(x), torch.cos(x)
+    return (s, c), lambda ds, dc: ds * torch.cos(x) - dc * s
+
+
+def in_a_list(x):
+    s, c = torch.sin(x), torch.cos(x)
+    return [s, c], lambda ds, dc: ds * c - dc * s
+
+
+def alone_in_a_tuple(x):
+    c = torch.cos(x)
+    return (torch.sin(x),), lambda ds: ds * c
+
+
+def twice(x):
+    s = torch.sin(x)
+    return (s, s), lambda da, db: (da + db) * torch.cos(x)
+
+
+def with_an_input(x):
+    return (torch.sin(x), x), lambda ds, dx: ds * torch.cos(x) + dx
+
+
+@pytest.mark.parametrize(
+    ("body", "short"),
+    [
+        (in_a_row, True),
+        (in_a_tuple, True),
+        (in_a_list, False),
+        (alone_in_a_tuple, True),
+        (twice, False),
+        (with_an_input, False),
+    ],
+)
+def test_several_outputs_are_those_of_the_first_call(body, short):
+    rule = pb.custom_gradient(body)
+
+    def seen():
+        x = torch.tensor([0.3, -0.7], requires_grad=True)
+        outputs = rule(x)
+        found = [type(outputs), len(outputs)]
+        for y in outputs:  # one without the others, and then all of them
+            found += torch.autograd.grad(y.sum(), x, retain_graph=True)
+        (first,) = torch.autograd.grad(sum(y.pow(3).sum() for y in outputs), x, create_graph=True)
+        found += [first.detach(), *torch.autograd.grad(first.sum(), x)]
+        taken = issubclass(type(outputs[0].grad_fn)._forward_cls, ShortNode)
+        return taken, [part.tolist() if isinstance(part, torch.Tensor) else part for part in found]
+
+    (first, expected), second = seen(), seen()
+    assert not first
+    assert second == (False, expected)  # whether it draws random numbers is known now
+    assert expected[2] == torch.cos(X.detach()).tolist()
+    assert [seen() for _ in range(3)] == [(short, expected)] * 3
+
+
+def test_another_number_of_outputs_is_read_anew():
+    @pb.custom_gradient
+    def rule(x, many):
+        return tuple(x * (i + 1) for i in range(int(many))), lambda *dys: (sum(dys) * x / x, None)
+
+    for count in (2, 2, 3, 1, 2):
+        assert len(rule(X, torch.tensor(float(count)))) == count
 
 
 def test_the_contract_holds_on_it():

@@ -1,9 +1,10 @@
 """The shorter way through eager mode, which nearly every call takes but the first.
 
 It is for a rule that is known to reach no tensor beside those of the call (`closed.py`) and to draw no random
-numbers, whose body gives one new floating tensor and a `grad` that closes over tensors and constants. The
-invariants are those of `eager.py` and `residuals.py`, kept in three functions instead of many: a Python call
-costs as much as a small operation. Whatever is unusual goes the long way, with what the body has returned.
+numbers, whose body gives a new floating tensor, or a tuple of such, and a `grad` that closes over tensors and
+constants. The invariants are those of `eager.py` and `residuals.py`, kept in three functions instead of many:
+a Python call costs as much as a small operation. Whatever is unusual goes the long way, with what the body
+has returned.
 """
 
 from __future__ import annotations
@@ -67,14 +68,15 @@ def shortcut(operation: Any, record: Callable[..., list[Any]]) -> Callable[[tupl
 class _Way:
     """What the calls of a plan have in common."""
 
-    __slots__ = ("body", "code", "count", "operation", "space")
+    __slots__ = ("body", "code", "count", "many", "operation", "space")
 
     def __init__(self, operation: Any) -> None:
         self.operation = operation
         self.body = operation.plan.rule.body
         self.count = operation.plan.count
-        self.code: Any = None  # of a `grad` that is known to take one cotangent, and its globals
+        self.code: Any = None  # of a `grad` that is known to take the cotangents, and its globals
         self.space: Any = None
+        self.many = 0  # outputs, and cotangents
 
 
 class ShortNode(torch.autograd.Function):
@@ -91,13 +93,16 @@ class ShortNode(torch.autograd.Function):
         except RuntimeError as error:
             run.explain(error, way.operation.where)
             raise
-        if type(result) is not tuple or len(result) != 2:
+        if type(result) is not tuple or len(result) < 2:
             return [result]
-        output, grad = result
+        grad = result[-1]
+        # Who holds an output that nobody else keeps: the tuple that the body returned it in, `output`, and
+        # the argument of `getrefcount`.
+        outputs, holders = result[:-1], 4  # and this tuple
+        if len(outputs) == 1 and type(outputs[0]) is tuple:
+            outputs, holders = outputs[0], 3
         if (
-            type(output) is not _TENSOR
-            or output.dtype not in FLOATING
-            or output.requires_grad
+            not outputs
             or type(grad) is not FunctionType
             or grad.__defaults__ is not None  # a tensor may stand there
             or grad.__kwdefaults__ is not None
@@ -106,13 +111,12 @@ class ShortNode(torch.autograd.Function):
         code, closure = grad.__code__, grad.__closure__
         if closure is None:
             return [result]
-        if code is not way.code:
-            if not way.operation.takes_one(grad):
+        if code is not way.code or len(outputs) != way.many:
+            if not way.operation.takes(grad, len(outputs)):
                 return [result]
-            way.code, way.space = code, grad.__globals__
+            way.code, way.space, way.many = code, grad.__globals__, len(outputs)
         saved = [*tensors]
         recipe: list[Any] = []
-        holders = 3  # of an output that nobody else keeps: the pair, `output`, the argument of `getrefcount`
         for cell in closure:
             try:
                 content = cell.cell_contents
@@ -127,21 +131,23 @@ class ShortNode(torch.autograd.Function):
                 else:
                     recipe.append(len(saved))
                     saved.append(content)
-                    if content is output:
-                        holders = 5  # the cell and the list beside them
             elif kind in _CONSTANTS:
                 recipe.append(cell)
             else:
                 return [result]
         content = other = None
-        if _getrefcount(output) > holders:
-            return [result]
+        for output in outputs:
+            if type(output) is not _TENSOR or output.dtype not in FLOATING or output.requires_grad:
+                return [result]
+            others = _getrefcount(output) - holders  # if `grad` keeps it, a cell and the list
+            if others and (others > 2 or not any(output is kept for kept in saved[way.count :])):
+                return [result]
         ctx.kept = way, recipe, code, way.space
         ctx.save_for_backward(*saved)
-        return output
+        return outputs[0] if holders == 4 and len(outputs) == 1 else outputs
 
     @staticmethod
-    def backward(ctx: Any, cotangent: Any) -> Any:
+    def backward(ctx: Any, *cotangents: Any) -> Any:
         way, recipe, code, space = ctx.kept
         saved, count = ctx.saved_tensors, way.count
         cells = []
@@ -149,9 +155,9 @@ class ShortNode(torch.autograd.Function):
             cells.append(CellType(saved[part]) if type(part) is int else part)
         grad = FunctionType(code, space, None, None, tuple(cells))
         if _is_grad_enabled() or _autocasting():
-            return None, *_unusual(way.operation, list(saved[:count]), grad, cotangent)
+            return None, *_unusual(way.operation, list(saved[:count]), grad, cotangents)
         try:
-            returned = grad(cotangent)
+            returned = grad(*cotangents)
         except RuntimeError as error:
             run.explain(error, way.operation.where)
             raise
@@ -163,16 +169,16 @@ class ShortNode(torch.autograd.Function):
                     break
             else:
                 return None, *given
-        return None, *way.operation.pullback(saved[:count], grad).settled(returned).inputs
+        return None, *way.operation.pullback(saved[:count], grad, len(cotangents)).settled(returned).inputs
 
 
-def _unusual(operation: Any, inputs: list[Any], grad: Any, cotangent: Any) -> list[Any]:
+def _unusual(operation: Any, inputs: list[Any], grad: Any, cotangents: tuple[Any, ...]) -> list[Any]:
     """Pull back while somebody records it, or under an autocast that the body did not have."""
-    kept = operation.pullback(inputs, grad)
+    kept = operation.pullback(inputs, grad, len(cotangents))
     with surroundings.autocast_as(None):
         if _is_grad_enabled():
-            return orders.again(operation, inputs, (), [cotangent], None, kept)
-        return kept([cotangent]).inputs
+            return orders.again(operation, inputs, (), list(cotangents), None, kept)
+        return kept(list(cotangents)).inputs
 
 
 node_of = named_nodes(ShortNode)
