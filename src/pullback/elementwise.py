@@ -113,6 +113,7 @@ def elementwise(
     return function_of(rule)
 
 
+@unconverted
 def unbroadcast(dx: T, *, like: Any) -> T:
     """Sum a cotangent over the axes along which `like` was broadcast.
 
@@ -132,6 +133,7 @@ def unbroadcast(dx: T, *, like: Any) -> T:
 
 
 def _body(function: Function, partials: Any, where: str) -> Function:
+    @unconverted  # what is the user's in it, the host converts
     @functools.wraps(function)
     def body(*args: Any, **kwargs: Any) -> Any:
         tensors = _tensors(args, kwargs)

@@ -1,10 +1,13 @@
 """Processes that have imported their frameworks when they start.
 
-The imports take seconds, and are the same each time. One process makes them and nothing else, and is forked
-for every program that imports these frameworks and no other: each runs in a process of its own, that no
-other program has touched. Frameworks start their threads with their first operation, which is behind the
-fork. What the imports made is out of sight of the garbage collector: to take it apart at the end costs a
-second more.
+The imports take seconds, and are the same each time. One process imports pullback, forks of it a framework
+each, forks of these a second one: they import and do nothing else. One is forked for every program that
+imports its frameworks and no other: each runs in a process of its own, that no other program has touched.
+Frameworks start their threads with their first operation, which is behind the fork. What the imports made is
+out of sight of the garbage collector: to take it apart at the end costs a second more.
+
+The command `pullback` is such a program, too, and the processes that it starts are forks of its own. Who asks
+how a process starts, asks in one that is started.
 """
 
 import atexit
@@ -17,7 +20,9 @@ import re
 import subprocess
 import sys
 import tempfile
+import traceback
 import warnings
+from multiprocessing import popen_fork
 from pathlib import Path
 from typing import NamedTuple
 
@@ -35,46 +40,52 @@ class Done(NamedTuple):
 
 def run(script, *arguments, env=None, cwd=None, deprecated="default"):
     """Run a script as Python would; `deprecated` says what becomes of its own calls of what is deprecated."""
-    env = os.environ | {"PYTHONPATH": SOURCE, "PYTHONIOENCODING": "utf-8"} | (env or {})
-    text = Path(script).read_text("utf-8")
-    frameworks = [
+    frameworks = imported(Path(script).read_text("utf-8"))
+    return _forked(frameworks, [script, *arguments], env, cwd, deprecated=deprecated)
+
+
+def command(*arguments, frameworks=(), env=None, cwd=None):
+    """Run the command `pullback`, with frameworks that its targets import."""
+    return _forked(frameworks, ["pullback", *arguments], env, cwd, command=True)
+
+
+def imported(text):
+    """List the frameworks that a program imports by their names."""
+    return [
         name
         for name, words in FRAMEWORKS.items()
         if re.search(rf"^\s*(import|from) (.*, )?({words})\b", text, re.M)
     ]
-    if not frameworks:
-        filters = f"{deprecated}::DeprecationWarning:__main__"
-        done = subprocess.run(
-            [sys.executable, "-W", filters, script, *arguments],
-            env=env,
-            cwd=cwd,
-            capture_output=True,
-            encoding="utf-8",
-            check=False,
-        )
-        return Done(done.returncode, done.stdout, done.stderr)
+
+
+def _surroundings(env):
+    return os.environ | {"PYTHONPATH": SOURCE, "PYTHONIOENCODING": "utf-8"} | (env or {})
+
+
+def _forked(frameworks, argv, env, cwd, **how):
     with tempfile.TemporaryDirectory() as folder:
         job = {
-            "argv": [str(script), *map(str, arguments)],
-            "env": env,
+            "frameworks": frameworks,
+            "argv": list(map(str, argv)),
+            "env": _surroundings(env),
             "cwd": str(cwd or os.getcwd()),
-            "deprecated": deprecated,
             "streams": [os.path.join(folder, name) for name in ("stdout", "stderr")],
+            **how,
         }
-        server = _server(*frameworks)
+        server = _server()
         server.stdin.write(json.dumps(job) + "\n")
         server.stdin.flush()
         returncode = int(server.stdout.readline())
-        return Done(returncode, *(Path(path).read_text("utf-8") for path in job["streams"]))
+        streams = (Path(path).read_bytes().decode("utf-8", "replace") for path in job["streams"])
+        return Done(returncode, *streams)
 
 
 @functools.cache
-def _server(*frameworks):
-    """Start the process that is forked, once for each test process and these frameworks."""
-    env = os.environ | {"PYTHONPATH": SOURCE, "PYTHONIOENCODING": "utf-8"}
+def _server():
+    """Start the process that is forked, once for each test process."""
     server = subprocess.Popen(
-        [sys.executable, __file__, *frameworks],
-        env=env,
+        [sys.executable, __file__],
+        env=_surroundings(None),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         encoding="utf-8",
@@ -84,18 +95,86 @@ def _server(*frameworks):
 
 
 def _serve():
-    """Fork for every job; return the job in each fork."""
-    for name in sys.argv[1:]:
+    """Fork for every job, behind the imports that it asks for; return the job in each fork."""
+    for name in ("pullback.cli", "pullback.record.child"):
         importlib.import_module(name)
+    asked, told, level, further = sys.stdin, sys.stdout, 0, {}
     gc.freeze()
-    for line in sys.stdin:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # JAX warns of threads, which it has not started
-            child = os.fork()
-        if not child:
-            return json.loads(line)
-        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+    while line := asked.readline():
+        job = json.loads(line)
+        if level == len(job["frameworks"]):
+            child = _fork()
+            if not child:
+                return job
+            answer = f"{os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])}\n"
+        else:
+            name = job["frameworks"][level]
+            if name not in further:
+                (read, ask), (hear, tell) = os.pipe(), os.pipe()
+                if not _fork():
+                    os.close(ask)
+                    importlib.import_module(name)
+                    gc.freeze()
+                    asked, told, level, further = os.fdopen(read), os.fdopen(tell, "w"), level + 1, {}
+                    continue
+                os.close(read), os.close(tell)
+                further[name] = os.fdopen(ask, "w"), os.fdopen(hear)
+            ask, hear = further[name]
+            print(line, end="", file=ask, flush=True)
+            answer = hear.readline()
+        print(answer, end="", file=told, flush=True)
+    for ask, _ in further.values():
+        ask.close()
+    for _ in further:
+        os.wait()
     sys.exit()
+
+
+def _fork():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # JAX warns of threads, which it has not started
+        return os.fork()
+
+
+class Forked(popen_fork.Popen):
+    """Stand for a `Popen` of the command: `python -c CODE …` in a fork of it."""
+
+    def __init__(self, arguments, stdout, stderr, process_group=None):
+        self.arguments = arguments
+        self.streams = {1: stdout, 2: stderr}
+        self.group = process_group
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # as below: of threads
+            super().__init__(self)
+
+    def _bootstrap(self, parent_sentinel):
+        if self.group is not None:
+            os.setpgid(0, self.group)
+        for target, stream in self.streams.items():
+            if stream is not None:
+                file = os.open(os.devnull, os.O_RDWR) if stream is subprocess.DEVNULL else stream.fileno()
+                os.dup2(file, target)
+        _, option, code, *sys.argv[1:] = self.arguments
+        sys.argv[0] = option
+        sys.path.insert(0, "")
+        try:
+            exec(code, {"__name__": "__main__"})
+            status = 0
+        except BaseException:
+            traceback.print_exc()
+            status = 1
+        atexit._run_exitfuncs()
+        return status
+
+
+def _command():
+    """Be the command."""
+    from pullback import cli
+    from pullback.record import process
+
+    process.subprocess = type(subprocess)("subprocess")
+    vars(process.subprocess).update(vars(subprocess), Popen=Forked)
+    cli.main()
 
 
 if __name__ == "__main__":
@@ -106,7 +185,11 @@ if __name__ == "__main__":
         os.dup2(os.open(path, os.O_RDWR | os.O_CREAT), target)
     os.environ.update(job["env"])
     os.chdir(job["cwd"])
-    warnings.filterwarnings(job["deprecated"], category=DeprecationWarning, module="__main__$")
     sys.argv = job["argv"]
-    sys.path[0] = os.path.dirname(sys.argv[0])
-    runpy.run_path(sys.argv[0], run_name="__main__")
+    sys.path[:1] = job["env"]["PYTHONPATH"].split(os.pathsep)
+    if job.get("command"):
+        _command()
+    else:
+        warnings.filterwarnings(job["deprecated"], category=DeprecationWarning, module="__main__$")
+        sys.path.insert(0, os.path.dirname(sys.argv[0]))
+        runpy.run_path(sys.argv[0], run_name="__main__")

@@ -4,11 +4,9 @@ import os
 import subprocess
 import sys
 import textwrap
-from pathlib import Path
 
 import pytest
-
-SOURCE = str(Path(__file__).parents[3] / "src")
+import warm
 
 
 class Project:
@@ -22,9 +20,25 @@ class Project:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(textwrap.dedent(text), encoding="utf-8")
 
-    def run(self, *arguments):
-        """Run the command."""
-        return self.start("-m", "pullback", *arguments)
+    def run(self, *arguments, afresh=False):
+        """Run the command; afresh in a process that has imported nothing, where its start is asked for."""
+        if afresh:
+            done = self.start("-m", "pullback", *arguments)
+            return warm.Done(
+                done.returncode, *(s.decode(errors="replace") for s in (done.stdout, done.stderr))
+            )
+        frameworks = self.frameworks(arguments)
+        return warm.command(
+            *arguments, frameworks=frameworks, env={"PYTHONPATH": self.path()}, cwd=self.folder
+        )
+
+    def frameworks(self, arguments):
+        """List what the files among the arguments import."""
+        named = [self.folder / argument.partition(":")[0] for argument in arguments]
+        files = [file for path in named for file in (sorted(path.rglob("*.py")) if path.is_dir() else [path])]
+        return warm.imported(
+            "\n".join(file.read_text("utf-8") for file in files if file.suffix == ".py" and file.is_file())
+        )
 
     def python(self, *arguments):
         """Run Python without us: what it prints."""
@@ -32,7 +46,7 @@ class Project:
 
     def path(self):
         """Give the path on which this pullback is found."""
-        return os.pathsep.join([SOURCE, *filter(None, [os.environ.get("PYTHONPATH")])])
+        return os.pathsep.join([warm.SOURCE, *filter(None, [os.environ.get("PYTHONPATH")])])
 
     def start(self, *arguments):
         return subprocess.run(
@@ -43,12 +57,11 @@ class Project:
             timeout=300,
         )
 
-    def check(self, *arguments):
+    def check(self, *arguments, afresh=False):
         """Check with a fixed seed: exit code, standard output, our own sentences on standard error."""
-        done = self.run("check", "--seed", "1", *arguments)
-        lines = done.stderr.decode(errors="replace").splitlines()
-        said = [line for line in lines if line.startswith("pullback: ")]
-        return done.returncode, done.stdout.decode(errors="replace"), said
+        done = self.run("check", "--seed", "1", *arguments, afresh=afresh)
+        said = [line for line in done.stderr.splitlines() if line.startswith("pullback: ")]
+        return done.returncode, done.stdout, said
 
 
 @pytest.fixture(scope="module")

@@ -40,8 +40,7 @@ def folder(project, tmp_path):
 
 
 def run(folder, *arguments):
-    done = folder.run("check", *arguments)
-    return done.returncode, done.stdout.decode(), done.stderr.decode()
+    return tuple(folder.run("check", *arguments))
 
 
 def test_a_surrogate_counts_apart_and_fails(folder):

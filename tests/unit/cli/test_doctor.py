@@ -33,7 +33,7 @@ def test_old_broken_and_crashing_frameworks_are_told_apart(project, stubs):
     stubs(jax=OLD, torch=BROKEN, tensorflow=CRASHES)
     done = project.run("doctor")
     assert done.returncode == 1
-    lines = done.stdout.decode().splitlines()
+    lines = done.stdout.splitlines()
     start = next(i for i, line in enumerate(lines) if line.startswith("framework"))
     assert [line.split(maxsplit=3) for line in lines[start + 2 : start + 5]] == [
         ["tensorflow", "-", NEEDED["tensorflow"], "broken: its import crashed (SIGABRT)"],
@@ -46,7 +46,7 @@ def test_old_broken_and_crashing_frameworks_are_told_apart(project, stubs):
         ],
     ]
     assert lines[-1].startswith("no host works: install one of them, for example pip install ")
-    assert b"Traceback" not in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def test_a_missing_framework_and_a_working_one(project, stubs):

@@ -123,7 +123,7 @@ TRAIN = """
 @pytest.fixture(scope="module")
 def trained(project):
     project.write("train.py", TRAIN)
-    code, out, said = project.check("train.py", "--json", "report.json", "--order", "1")
+    code, out, said = project.check("train.py", "--json", "report.json", "--order", "1", afresh=True)
     rules = json.loads((project.folder / "report.json").read_text(encoding="utf-8"))["rules"]
     return code, out, said, rules
 

@@ -136,6 +136,6 @@ def test_what_a_framework_logs_at_its_import_is_kept_still_and_the_rest_is_not(p
     )
     project.write("noisy/__init__.py", f"import os\nos.write(2, {logs!r}.encode() + b'mine\\n')\n")
     for target in ("noisy", "noisy/", "noisy:none"):
-        said = project.run("check", target).stderr.decode().splitlines()
+        said = project.run("check", target).stderr.splitlines()
         assert "mine" in said, target
         assert [line for line in said if line != "mine" and not line.startswith("pullback: ")] == []

@@ -1,5 +1,7 @@
 """Elementwise functions from their partial derivatives."""
 
+import sys
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -141,3 +143,44 @@ def test_unbroadcast_sums_what_was_broadcast(like, wrap):
         input_signature=[tf.TensorSpec([None, None]), tf.TensorSpec([None] * like.shape.rank)],
     )
     np.testing.assert_allclose(unknown(dx, like), expected)
+
+
+def test_autograph_converts_what_the_user_wrote_and_nothing_of_the_library():
+    ran = set()
+
+    def look(frame, event, _):
+        if "__autograph_generated" in frame.f_code.co_filename:
+            ran.add(frame.f_code.co_name)
+
+    def shrunk(x):
+        if tf.reduce_sum(x) > 0:  # a condition that only AutoGraph can make
+            x = 0.5 * x
+        return x
+
+    def slope(x):
+        return 0.5 * tf.ones_like(x) if tf.reduce_sum(x) > 0 else tf.ones_like(x)
+
+    @pb.custom_gradient
+    def product(x, y):
+        def grad(dy):
+            return pb.unbroadcast(dy * y, like=x), pb.unbroadcast(dy * x, like=y)
+
+        return x * y, grad
+
+    rule = pb.elementwise(shrunk, slope)
+
+    @tf.function
+    def traced(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = product(rule(x), tf.fill([2, 1], 3.0))
+        return tape.gradient(y, x)
+
+    sys.setprofile(look)
+    try:
+        found = traced(tf.ones([3]))
+    finally:
+        sys.setprofile(None)
+    np.testing.assert_allclose(found, [3.0, 3.0, 3.0])
+    converted = {name for name in ran if name.startswith("tf__")}
+    assert converted == {"tf__traced", "tf__shrunk", "tf__slope", "tf__product"}
