@@ -98,6 +98,8 @@ class Subject:
     explicit: Callable[[], bool] | None = None  # tells whether the rule says its own second order
     astype: Callable[..., Subject | None] | None = None
     intent: Intent = EXACT
+    # The intent is that of gradients inside: `body_pullback` has them, and is the other thing it may be.
+    believes: bool = False
     order: int | None = None
     domain: Domain | None = None  # where the function means something
     limits: Limits | None = None  # … as bounds of every input, once the check has begun
