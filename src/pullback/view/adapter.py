@@ -283,6 +283,7 @@ class Adapter(Framework):
         like, chosen = intent.function if intent.kind == "like" else None, intent.chosen
         target: How | None = None if like is None else (lambda _: like)
         oracle = target or body
+        pushes = rules.pushes(self)
         return Subject(
             name=self.name,
             inputs=self.inputs,
@@ -323,7 +324,8 @@ class Adapter(Framework):
             is_rule=bool(met) or self.rule is not None,
             is_builtin=str(getattr(self.definition(), "__module__", "")).partition(".")[0] in self.builtin,
             draws=self.draws(),
-            forward_mode_claimed=self.rule is not None,
+            forward_mode_claimed=self.rule is not None or pushes,
+            pushes=pushes,
             captured=self.captured(),
             source=self.rule.source if self.rule is not None else source_of(self.definition()),
             text=lambda: text_of(self.parts()),

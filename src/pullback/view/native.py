@@ -27,6 +27,7 @@ class Native(Definition):
     """Describe a rule that a maker of a framework's made."""
 
     spelled = ""  # what is called, as code spells it; nothing where its name does not say
+    pushes = False  # whether the user wrote forward mode, too, beside the gradient
 
     def by_hand(self) -> ByHand | None:
         """Give (args, kwargs, cotangents) ↦ its gradient, to be called; None where it cannot be called so."""

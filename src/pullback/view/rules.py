@@ -138,6 +138,14 @@ def pushed(adapter: Adapter) -> Callable[[Arrays, Arrays], Opened] | None:
     return None if adapter.parameters or adapter.asked.built else _opened(adapter, _transposed(adapter, rule))
 
 
+def pushes(adapter: Adapter) -> bool:
+    """Tell whether somebody wrote forward mode beside the gradient."""
+    rule = adapter.rule
+    if rule is None:
+        return adapter.native is not None and adapter.native.pushes
+    return rule.pushforward is not None and not rule.bare
+
+
 def _opened(
     adapter: Adapter, run: Callable[[Sequence[Any], Sequence[Any]], Opening] | None
 ) -> Callable[[Arrays, Arrays], Opened] | None:

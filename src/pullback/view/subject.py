@@ -112,6 +112,7 @@ class Subject:
     is_builtin: bool = False
     draws: bool = False  # it draws random numbers of the host's
     forward_mode_claimed: bool = False
+    pushes: bool = False  # it has a pushforward of its own, beside the gradient
     mends_shapes: bool = False  # the host puts a cotangent of a wrong shape right in silence
     captured: tuple[str, ...] = ()
     source: str = ""

@@ -81,6 +81,7 @@ class AutogradFunction(TorchRule):
         self.spelled = f"{function.__name__}.apply"
         self.signature = signature_of(function)
         self.backward = function.backward
+        self.pushes = function.jvp is not sys.modules["torch"].autograd.Function.jvp
 
     @functools.cached_property
     def location(self) -> tuple[str, int]:
