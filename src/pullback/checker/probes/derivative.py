@@ -101,7 +101,7 @@ def question(subject: Subject, settings: Settings) -> Iterator[Finding]:
             sentence = f"the host's own gradient is wrong at a point of the checker's own ({point.label})"
             yield replace(finding_of(subject, found, point), verdict="note", sentence=sentence)
             return
-        why = excuse(subject, point, found, settings) if found.verdict == "wrong" else ""
+        why = excuse(subject, point, found, settings, outcome) if found.verdict == "wrong" else ""
         if why:
             if "excused" not in noted:
                 noted.add("excused")
