@@ -36,6 +36,19 @@ class Met(NamedTuple):
     known: Any = None  # the rule itself, or what a framework's own rule is recognised by
 
 
+class Meeting(list[Met]):
+    """Collect the rules that are met while bodies run without them, but for those that are kept."""
+
+    def __init__(self, keeps: Callable[[Met], bool] | None = None) -> None:
+        super().__init__()
+        self.keeps = keeps
+
+    def passes(self, met: Met) -> bool:
+        """Take note of a rule, and tell whether it is passed over: its plain body runs."""
+        self.append(met)
+        return self.keeps is None or not self.keeps(met)
+
+
 class Facts(ABC):
     """Know a framework's tensors."""
 
@@ -100,17 +113,16 @@ class Facts(ABC):
 class Executing(ABC):
     """Run operations natively."""
 
-    bypassed: list[Met] | None = None  # while the checker runs bodies without their rules: the rules met
+    bypassed: Meeting | None = None  # while the checker runs bodies without their rules: the rules met
 
     @abstractmethod
     def apply(self, operation: Operation, tensors: list[Tensor]) -> list[Tensor]:
         """Run an operation so that the framework differentiates it by its own pullback."""
 
-    def bypass(self, operation: Operation, tensors: list[Tensor]) -> list[Tensor]:
-        """Run a body without its rule, and tell of the rule."""
-        if self.bypassed is not None:
-            self.bypassed.append(Met(operation.name, operation.intent, operation.rule))
-        return operation.forward(tensors)[0]
+    def bypasses(self, operation: Operation) -> bool:
+        """Tell whether an operation runs as its plain body now, without its rule."""
+        met = self.bypassed
+        return met is not None and met.passes(Met(operation.name, operation.intent, operation.rule))
 
     def run(self, function: Function, args: Sequence[Any], kwargs: dict[str, Any], where: str) -> Any:
         """Call the user's code."""
@@ -305,8 +317,7 @@ class Host(Facts, Executing):
 
 
 @contextlib.contextmanager
-def meeting(host: Host) -> Iterator[list[Met]]:
+def meeting(host: Host, keeps: Callable[[Met], bool] | None = None) -> Iterator[Meeting]:
     """Let a host run the bodies of rules without the rules; the list collects those that it meets."""
-    met: list[Met] = []
-    with patched(host, bypassed=met):
+    with patched(host, bypassed=(met := Meeting(keeps))):
         yield met

@@ -60,6 +60,9 @@ def call_of(
 ) -> tuple[tuple[Any, ...], dict[str, Any], Asked]:
     """Give the arguments of a call again, and what is asked of it."""
     direct = _direct(sample.structure)
+    for i, inside in enumerate(_within(sample.structure)):
+        if inside and i not in sample.still and framework is not None and framework.owns(leaves[i]):
+            leaves[i] = framework.training(leaves[i])
     packs: dict[int, Callable[[Any], Any]] = {}
     given = list(leaves)
     for place, index in direct.items():

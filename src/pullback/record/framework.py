@@ -52,6 +52,10 @@ class Framework(ABC):
         """Tell whether a tensor is meant to change: a variable, or one that a gradient is asked of."""
         return False
 
+    def training(self, tensor: Any) -> Any:
+        """Give a tensor as one that is meant to change: a body may ask for gradients by it."""
+        return tensor
+
     def told(self, tensor: Any) -> str:
         """Say in words what tells a tensor from others: its shape and dtype, and the number that it is."""
         words = described(self.spec(tensor))

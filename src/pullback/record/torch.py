@@ -37,6 +37,10 @@ class Torch(Framework):
     def trained(self, tensor: Any) -> bool:
         return bool(tensor.requires_grad)
 
+    def training(self, tensor: Any) -> Any:
+        changes = tensor.is_floating_point() or tensor.is_complex()
+        return tensor.detach().requires_grad_() if changes else tensor
+
     def carried(self, tensor: Any) -> tuple[Any, list[int]]:
         from pullback.hosts.torch import private
 

@@ -18,7 +18,6 @@ from pullback.declare import NOTHING, Declaration
 from pullback.dtypes import is_real_or_complex
 from pullback.errors import NoTensorError
 from pullback.hosts import keras as layers
-from pullback.hosts.base import Met
 from pullback.hosts.operation import Tensor
 from pullback.rule import Rule, source_of, written
 from pullback.view import rules, switches, unasked
@@ -26,7 +25,7 @@ from pullback.view.arguments import EVERYTHING, Arguments, Asked, is_array
 from pullback.view.definition import importing, reached
 from pullback.view.export import survives_export
 from pullback.view.framework import Framework, Function, Run, Vjp
-from pullback.view.rules import How
+from pullback.view.rules import Bodies, How
 from pullback.view.subject import Arrays, Cotangents, Forward, Pullback, Subject
 from pullback.view.text import text_of
 
@@ -45,7 +44,7 @@ class Adapter(Framework):
     variables: Sequence[Any] = ()  # of a Keras layer
     said: Declaration = NOTHING  # of the callable, from outside
     by_steps: Callable[[], contextlib.AbstractContextManager[None]] = contextlib.nullcontext
-    bodies: tuple[How | None, list[Met]]
+    bodies: Bodies
     silent: frozenset[int] = frozenset()  # inputs whose gradient is None where the host cannot say so
     unasked: Mapping[int, str]  # outputs that are not judged, by name
 
@@ -127,10 +126,6 @@ class Adapter(Framework):
     def native_pullback(self) -> Callable[..., Any] | None:
         """Give (args, kwargs, cotangents) ↦ the gradient of a native rule, to be called; None for none."""
         return None if self.native is None else self.native.by_hand()
-
-    def bypassed(self) -> contextlib.AbstractContextManager[list[Met]]:
-        """Run rules as their plain bodies; the list collects the rules met."""
-        return self.natives.bypassed()
 
     def definition(self) -> Any:
         """Give what the user wrote: where its source, its name and its package are read."""
@@ -282,11 +277,13 @@ class Adapter(Framework):
 
     def subject(self) -> Subject:
         """Put it together."""
-        body, met = self.bodies = rules.bodies(self) if self.original is None else self.original.bodies
-        intent = rules.claim(self.rule, met, self.said)
+        self.bodies = rules.bodies(self) if self.original is None else self.original.bodies
+        body, met, meant = self.bodies
+        intent = rules.claim(self.rule, meant, self.said)
         like, chosen = intent.function if intent.kind == "like" else None, intent.chosen
         target: How | None = None if like is None else (lambda _: like)
         oracle = target or body
+        pushes = rules.pushes(self)
         return Subject(
             name=self.name,
             inputs=self.inputs,
@@ -319,6 +316,7 @@ class Adapter(Framework):
             explicit=functools.partial(rules.says_second, self),
             astype=self.astype,
             intent=intent,
+            believes=meant is not None,
             accuracy=self.rule.accuracy if self.rule is not None else None,
             order=self.said.order or (self.rule.order if self.rule is not None else None),
             domain=self.said.domain,
@@ -326,7 +324,8 @@ class Adapter(Framework):
             is_rule=bool(met) or self.rule is not None,
             is_builtin=str(getattr(self.definition(), "__module__", "")).partition(".")[0] in self.builtin,
             draws=self.draws(),
-            forward_mode_claimed=self.rule is not None,
+            forward_mode_claimed=self.rule is not None or pushes,
+            pushes=pushes,
             captured=self.captured(),
             source=self.rule.source if self.rule is not None else source_of(self.definition()),
             text=lambda: text_of(self.parts()),

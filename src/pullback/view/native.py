@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from typing import Any, Protocol, TypeAlias
 
-from pullback.hosts.base import Host, Met, meeting
+from pullback.hosts.base import Host, Meeting, Met, meeting
 from pullback.rule import EXACT
 from pullback.view.definition import Definition
 
@@ -19,6 +19,7 @@ Given: TypeAlias = "tuple[tuple[Any, ...], dict[str, Any]]"  # arguments and key
 # A gradient that is not called yet: the function, what it is handed, and how its results lie by argument.
 Opening: TypeAlias = "tuple[Callable[..., Any], Sequence[Any], Callable[[Any], Any]]"
 ByHand = Callable[[Sequence[Any], dict[str, Any], Sequence[Any]], Opening]
+Keeps = Callable[[Met], bool]  # tells which rules stay where the others run as their bodies
 Listen = Callable[[Any], contextlib.AbstractContextManager[None]]  # takes the module to listen in
 
 
@@ -26,6 +27,7 @@ class Native(Definition):
     """Describe a rule that a maker of a framework's made."""
 
     spelled = ""  # what is called, as code spells it; nothing where its name does not say
+    pushes = False  # whether the user wrote forward mode, too, beside the gradient
 
     def by_hand(self) -> ByHand | None:
         """Give (args, kwargs, cotangents) ↦ its gradient, to be called; None where it cannot be called so."""
@@ -69,7 +71,7 @@ class Natives(Protocol):
     def written(self, function: Any) -> Any:
         """Give what the user wrote behind any callable: where its source, name and package are read."""
 
-    def bypassed(self) -> contextlib.AbstractContextManager[list[Met]]:
+    def bypassed(self, keeps: Keeps | None = None) -> contextlib.AbstractContextManager[Meeting]:
         """Run rules as their plain bodies, the checker's first oracle; the list collects the rules met."""
 
     def listeners(self, listener: Listener) -> dict[str, Listen]:
@@ -77,13 +79,13 @@ class Natives(Protocol):
 
 
 # Only the calls of the checker's own thread are bypassed.
-_met: ContextVar[list[Met] | None] = ContextVar("met", default=None)
+_met: ContextVar[Meeting | None] = ContextVar("met", default=None)
 
 
 @contextlib.contextmanager
-def collecting(host: Host) -> Iterator[list[Met]]:
+def collecting(host: Host, keeps: Keeps | None = None) -> Iterator[Meeting]:
     """Collect the rules met in this thread, while those of this library run as their bodies."""
-    with meeting(host) as met:
+    with meeting(host, keeps) as met:
         token = _met.set(met)
         try:
             yield met
@@ -97,5 +99,4 @@ def is_bypassed(native: Callable[[], Native]) -> bool:
     if met is None:
         return False
     known = native()
-    met.append(Met(known.name, EXACT if known.intent is None else known.intent, known))
-    return True
+    return met.passes(Met(known.name, EXACT if known.intent is None else known.intent, known))

@@ -6,7 +6,7 @@ import dataclasses
 import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -32,25 +32,44 @@ Function = Callable[..., Any]
 How = Callable[[Function], Function]  # gives the function that is run in the place of the callable itself
 
 
-def bodies(adapter: Adapter) -> tuple[How | None, list[Met]]:
-    """Give the way to run every rule as its plain body, and the rules that were met."""
+class Bodies(NamedTuple):
+    """How every rule is run as its plain body, and the rules that were met.
+
+    A surrogate inside of what says nothing of itself is no rule to pass over: its gradient is what the
+    function has there, on purpose. It stays, and what is around it is still to be compared.
+    """
+
+    how: How | None
+    met: Sequence[Met] = ()
+    meant: Met | None = None  # the first that stays
+
+
+def bodies(adapter: Adapter) -> Bodies:
+    """Give the way to run every rule as its plain body."""
     rule = adapter.rule
     if rule is not None and _fits(rule, adapter):
-        return (lambda _: functools.partial(_outputs, rule)), [Met(rule.name, rule.intent, rule)]
+        return Bodies(lambda _: functools.partial(_outputs, rule), [Met(rule.name, rule.intent, rule)])
     try:
-        with adapter.surroundings(), adapter.bypassed() as met:
+        with adapter.surroundings(), adapter.natives.bypassed() as met:
             adapter.tried(adapter.run())
     except Exception:  # the function itself is at fault, or cannot run at its example
-        return None, []
+        return Bodies(None)
+    says_nothing = rule is None and adapter.said.intent is None
+    meant = next(filter(_is_meant, met), None) if says_nothing else None
+    keeps = None if meant is None else _is_meant
 
     def without_rules(function: Function) -> Function:
         def run(*args: Any, **kwargs: Any) -> Any:
-            with adapter.bypassed():
+            with adapter.natives.bypassed(keeps):
                 return function(*args, **kwargs)
 
         return run
 
-    return (without_rules if met else None), met
+    return Bodies(without_rules if met else None, met, meant)
+
+
+def _is_meant(met: Met) -> bool:
+    return claimed(met).kind != "exact"
 
 
 def _outputs(rule: Rule, *args: Any, **kwargs: Any) -> Any:
@@ -73,17 +92,15 @@ def _fits(rule: Rule, adapter: Adapter) -> bool:
     return True
 
 
-def claim(rule: Rule | None, met: Sequence[Met], said: Declaration) -> Intent:
+def claim(rule: Rule | None, meant: Met | None, said: Declaration) -> Intent:
     """Say what the gradient claims to be: what is declared, what its rule says, or what those inside make."""
     if said.intent is not None:
         return said.intent
     if rule is not None:
         return rule.intent
-    for other in met:
-        intent = claimed(other)
-        if intent.kind != "exact":
-            return Intent("differs", reason=f"it uses {other.name}, whose gradient is {intent}")
-    return EXACT
+    if meant is None:
+        return EXACT
+    return Intent("differs", reason=f"it uses {meant.name}, whose gradient is {claimed(meant)}")
 
 
 def by_hand(adapter: Adapter) -> Pullback | None:
@@ -119,6 +136,14 @@ def pushed(adapter: Adapter) -> Callable[[Arrays, Arrays], Opened] | None:
     if rule is None or rule.pushforward is None or rule.bare or not _fits(rule, adapter):
         return None
     return None if adapter.parameters or adapter.asked.built else _opened(adapter, _transposed(adapter, rule))
+
+
+def pushes(adapter: Adapter) -> bool:
+    """Tell whether somebody wrote forward mode beside the gradient."""
+    rule = adapter.rule
+    if rule is None:
+        return adapter.native is not None and adapter.native.pushes
+    return rule.pushforward is not None and not rule.bare
 
 
 def _opened(

@@ -98,6 +98,8 @@ class Subject:
     explicit: Callable[[], bool] | None = None  # tells whether the rule says its own second order
     astype: Callable[..., Subject | None] | None = None
     intent: Intent = EXACT
+    # The intent is that of gradients inside: `body_pullback` has them, and is the other thing it may be.
+    believes: bool = False
     order: int | None = None
     domain: Domain | None = None  # where the function means something
     limits: Limits | None = None  # … as bounds of every input, once the check has begun
@@ -110,6 +112,7 @@ class Subject:
     is_builtin: bool = False
     draws: bool = False  # it draws random numbers of the host's
     forward_mode_claimed: bool = False
+    pushes: bool = False  # it has a pushforward of its own, beside the gradient
     mends_shapes: bool = False  # the host puts a cotangent of a wrong shape right in silence
     captured: tuple[str, ...] = ()
     source: str = ""

@@ -329,3 +329,23 @@ def test_digits_that_a_pass_does_not_need_have_one_verdict_whichever_directions_
     assert {pb.check(stepped, x, seed=seed, **options).verdict for seed in range(12)} == {"right"}
     rule = pb.custom_gradient(lambda x: (torch.sin(x), lambda dy: dy * (torch.cos(x) + 1e-7)))
     assert {pb.check(rule, x, seed=seed, **options).verdict for seed in range(4)} == {"wrong"}
+
+
+@pytest.mark.parametrize(("differentiable", "verdict"), [(True, "wrong"), (False, "undecided")])
+def test_what_is_too_rough_at_the_given_point_is_called_wrong_elsewhere_only_with_a_witness(
+    differentiable, verdict
+):
+    class Rough(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            noise = torch.where(x.abs() < 2, 1e-2 * torch.sin(1e14 * x.detach()), 0)  # of a search
+            return (x if differentiable else x.detach()) ** 2 + noise
+
+        @staticmethod
+        def backward(ctx, dy):
+            (x,) = ctx.saved_tensors
+            return torch.where(x.abs() < 2, 2 * dy * x, 3 * dy * x)
+
+    report = pb.check(Rough.apply, torch.tensor([0.7, -1.3]), seed=0, order=1, **QUICK)
+    assert report.verdict == verdict, report

@@ -211,6 +211,34 @@ def test_a_tensor_beside_the_function_that_holds_it_is_one_tensor(kind, sign, ve
     assert entries(lambda: Parametric.apply(f, sign, X, *held)) == [verdict]
 
 
+class Integral(torch.autograd.Function):
+    """The gradient of its network is asked for inside, by the parameters that this lists."""
+
+    @staticmethod
+    def forward(ctx, net, sign, x):
+        ctx.net, ctx.sign = net, sign
+        ctx.save_for_backward(x)
+        with torch.no_grad():
+            return net(x)
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        with torch.enable_grad():
+            x = x.detach().requires_grad_()
+            y = ctx.net(x)
+        found = torch.autograd.grad(y, [x, *ctx.net.parameters()], g)
+        assert len(found) == 3
+        return None, None, ctx.sign * found[0]
+
+
+@pytest.mark.parametrize(("sign", "verdict"), [(1, "right"), (-1, "wrong")])
+def test_a_network_lists_its_parameters_and_can_be_differentiated_by_them(sign, verdict):
+    layer = torch.nn.Linear(3, 2)
+    assert entries(lambda: Integral.apply(layer, sign, X.clone().requires_grad_())) == [verdict]
+
+
 class Freeing(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x):

@@ -172,3 +172,16 @@ def test_several_models_at_once():
 
     found = torch.vmap(torch.func.grad(loss))(parameters)
     torch.testing.assert_close(found["inner.weight"], 10 * X.sum(0).expand(3, 2, 2))
+
+
+def test_the_parameters_of_a_module_are_listed_in_the_body():
+    net = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 1, bias=False))
+
+    @pb.custom_gradient
+    def run(net, x):
+        listed = dict(net.named_parameters())
+        assert listed["0.weight"] is net[0].weight
+        return net(x), lambda dy: ({name: torch.full_like(p, 5.0) for name, p in listed.items()}, None)
+
+    run(net, X).sum().backward()
+    assert [p.grad.unique().tolist() for p in net.parameters()] == [[5.0]] * 3

@@ -41,7 +41,7 @@ UNFINISHED = "where what it iterates, to a tolerance, need not have come to its 
 @probe(rank=30)
 def question(subject: Subject, settings: Settings) -> Iterator[Finding]:
     """Test the given point, then own points until one fails."""
-    if subject.intent.kind == "differs":
+    if subject.intent.kind == "differs" and not subject.believes:
         yield Finding(
             "derivative", "note", f"the gradient is {subject.intent}: not compared with the derivative"
         )
@@ -101,7 +101,7 @@ def question(subject: Subject, settings: Settings) -> Iterator[Finding]:
             sentence = f"the host's own gradient is wrong at a point of the checker's own ({point.label})"
             yield replace(finding_of(subject, found, point), verdict="note", sentence=sentence)
             return
-        why = excuse(subject, point, found, settings) if found.verdict == "wrong" else ""
+        why = excuse(subject, point, found, settings, outcome) if found.verdict == "wrong" else ""
         if why:
             if "excused" not in noted:
                 noted.add("excused")
@@ -130,7 +130,10 @@ def finding_of(subject: Subject, outcome: Outcome, point: Point) -> Finding:
     if outcome.cotangent is not None:
         cotangents = Problem.of(subject.at(point.inputs)).codomain.unpack(outcome.cotangent)
     if outcome.verdict == "wrong":
-        sentence = f"the gradient is not the derivative{at}"
+        others = ", nor what those inside make that differ on purpose" if subject.believes else ""
+        sentence = f"the gradient is not the derivative{others}{at}"
+    elif subject.believes and outcome.reason == "autodiff":
+        sentence = f"the gradient is {subject.intent}: it is what autodiff makes of that{at}"
     elif outcome.verdict == "right":
         sentence = f"agrees with the derivative to {outcome.resolution:.1e}{at}"
     else:

@@ -65,8 +65,9 @@ def overflow(subject: Subject, settings: Settings) -> str:
         outputs = subject.forward(inputs)
         drawn = tuple(np.asarray(settings.rng(20).uniform(0.5, 1.5, y.shape)) for y in outputs)
         rounded = tuple(v.astype(y.dtype) for v, y in zip(drawn, outputs))
-        found = (body(inputs, rounded)[k], subject.pullback(inputs, rounded)[k], judge(wide, drawn)[k])
-        plain, claimed, true = (np.array(np.nan) if g is None else g.astype(np.float64) for g in found)
+        exact = tuple(v.astype(y.dtype) for v, y in zip(drawn, fine.forward(wide)))
+        found = (body(inputs, rounded)[k], subject.pullback(inputs, rounded)[k], judge(wide, exact)[k])
+        plain, claimed, true = (np.array(np.nan) if g is None else g.astype(np.complex128) for g in found)
         right = np.isfinite(true).all() and np.allclose(claimed, true, rtol=2e-2, atol=1e-6)
         return bool(np.isfinite(plain).all()), bool(right)
 

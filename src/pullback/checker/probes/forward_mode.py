@@ -9,7 +9,10 @@ from pullback.checker.finding import Finding
 from pullback.checker.probe import probe
 from pullback.checker.problem import Problem, ShapeMismatchError
 from pullback.checker.settings import Settings
+from pullback.errors import DerivativeError, HostError
 from pullback.view.subject import Subject
+
+REFUSALS = (HostError, DerivativeError, NotImplementedError)  # what is not offered is no mistake
 
 
 @probe(rank=70, skip_when_wrong=True)
@@ -33,6 +36,19 @@ def question(subject: Subject, settings: Settings) -> list[Finding]:
     try:
         pushed = subject.pushforward(subject.inputs, tuple(tangents))
     except Exception as error:  # a host may refuse forward mode in any way it likes
+        if subject.pushes and not isinstance(error, REFUSALS):
+            said = f"the pushforward fails: {type(error).__name__}: {error}".splitlines()[0][:200]
+            return [
+                Finding(
+                    "forward_mode",
+                    "wrong",
+                    said,
+                    "forward-mode",
+                    where="forward",
+                    capability="forward",
+                    answer="no",
+                )
+            ]
         return [
             Finding(
                 "forward_mode",
@@ -43,7 +59,9 @@ def question(subject: Subject, settings: Settings) -> list[Finding]:
             )
         ]
     along = problem.codomain.pack(pushed)
-    if not np.isfinite(along).all() or not np.isfinite(g).all():
+    if not np.isfinite(g).all() or not np.isfinite(problem.y).all():
+        return []
+    if not np.isfinite(along).all() and not subject.pushes:
         return []
     left, right = float(v @ along), float(g @ u)
     scale = max(float(np.linalg.norm(v * along)), float(np.linalg.norm(g * u)), 1e-300)

@@ -107,8 +107,8 @@ class JaxHost(Host):
     run = staticmethod(run)
 
     def apply(self, operation: Operation, tensors: list[Any]) -> list[Any]:
-        if self.bypassed is not None:
-            return self.bypass(operation, tensors)
+        if self.bypasses(operation):
+            return operation.forward(tensors)[0]
         return apply(operation, tensors)
 
     def callback(self, foreign: Foreign, tensors: Sequence[Any], outputs: Sequence[Spec]) -> list[Any]:

@@ -152,8 +152,8 @@ class TorchHost(Host):
     run = staticmethod(run)
 
     def apply(self, operation: Operation, tensors: list[Any]) -> list[Any]:
-        if self.bypassed is not None:
-            return self.bypass(operation, tensors)
+        if self.bypasses(operation):
+            return operation.forward(tensors)[0]
         if private.transforming() or private.level() >= 0:
             return transforms.handed(operation, tensors)
         if private.jit_tracing():

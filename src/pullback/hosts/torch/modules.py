@@ -12,12 +12,19 @@ from typing import Any
 
 import torch
 
+_WHOLE = "_pullback_whole"  # in a module that was put together of given tensors
+
 
 def opened(module: torch.nn.Module) -> tuple[list[Any], Callable[[Sequence[Any]], Any]]:
-    """Take a module apart into the dict of its parameters; one that stands twice in it is listed once."""
-    parameters = dict(module.named_parameters())
+    """Take a module apart into the dict of its parameters; one that stands twice in it is listed once.
+
+    One that was put together again stays whole: its tensors are those of the call around it.
+    """
     # `torch.func.functional_call` has put other parameters into the module, for the time of a call.
     now = snapshot(module)
+    if _WHOLE in module.__dict__:
+        return [{}], lambda parts: now
+    parameters = dict(module.named_parameters())
 
     def build(parts: Sequence[Any]) -> torch.nn.Module:
         return _with(now, {id(p): parts[0][name] for name, p in parameters.items()})
@@ -40,14 +47,15 @@ def _with(module: torch.nn.Module, tensors: dict[int, Any]) -> torch.nn.Module:
         if id(part) not in made:
             made[id(part)] = twin = copy.copy(part)
             own, inside = part._parameters, part._modules
-            twin.__dict__["_parameters"] = {}
+            twin.__dict__[_WHOLE] = True
+            # `register_parameter` would refuse a tensor that has a history, and a body asks `parameters()`.
+            twin.__dict__["_parameters"] = {
+                name: None if parameter is None else tensors[id(parameter)] for name, parameter in own.items()
+            }
             twin.__dict__["_modules"] = {name: copied(child) for name, child in inside.items()}
             for name, value in part.__dict__.items():
                 if type(value) is list and any(id(item) in tensors for item in value):  # as in a LSTM
                     twin.__dict__[name] = [tensors.get(id(item), item) for item in value]
-            for name, parameter in own.items():
-                # Not registered: a tensor that has a history is no parameter.
-                twin.__dict__[name] = None if parameter is None else tensors[id(parameter)]
         return made[id(part)]
 
     return copied(module)

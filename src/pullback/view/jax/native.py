@@ -18,12 +18,12 @@ from typing import Any
 import numpy as np
 
 from pullback import tree
-from pullback.hosts.base import Met
+from pullback.hosts.base import Meeting
 from pullback.patched import patched
 from pullback.rule import name_of, reach
 from pullback.view.definition import location_of, module_of, package_of
 from pullback.view.jax import pulled
-from pullback.view.native import ByHand, Listen, Listener, Native, Opening, collecting, is_bypassed
+from pullback.view.native import ByHand, Keeps, Listen, Listener, Native, Opening, collecting, is_bypassed
 
 MODULE = "jax._src.custom_derivatives"
 NEWER = "jax._src.hijax"  # what `jax.custom_vjp` becomes under the option `jax_custom_vjp3`
@@ -272,7 +272,7 @@ def written(function: Any) -> Any:
 
 
 @contextlib.contextmanager
-def bypassed() -> Iterator[list[Met]]:
+def bypassed(keeps: Keeps | None = None) -> Iterator[Meeting]:
     """Run rules as their plain bodies, however deep in a function they are.
 
     Nothing is compiled meanwhile: a function that was traced with its rules has them in its trace, and one
@@ -291,7 +291,7 @@ def bypassed() -> Iterator[list[Met]]:
 
         return body_only
 
-    with collecting(HOST) as met, jax.disable_jit(), contextlib.ExitStack() as stack:
+    with collecting(HOST, keeps) as met, jax.disable_jit(), contextlib.ExitStack() as stack:
         for name in (MODULE, NEWER):
             for kind in _kinds_in(sys.modules.get(name)):
                 stack.enter_context(patched(kind, __call__=plain(kind.__call__)))

@@ -14,10 +14,10 @@ import weakref
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from pullback.hosts.base import Met
+from pullback.hosts.base import Meeting
 from pullback.patched import patched
 from pullback.rule import Intent
-from pullback.view.native import ByHand, Listen, Listener, Native, collecting, is_bypassed
+from pullback.view.native import ByHand, Keeps, Listen, Listener, Native, collecting, is_bypassed
 from pullback.view.tensorflow import generated
 from pullback.view.tensorflow.pulled import listening as pulled
 
@@ -132,7 +132,7 @@ def written(function: Any) -> Any:
 
 
 @contextlib.contextmanager
-def bypassed() -> Iterator[list[Met]]:
+def bypassed(keeps: Keeps | None = None) -> Iterator[Meeting]:
     """Run rules as their plain bodies, recorded operation by operation."""
     from pullback.hosts.tensorflow import HOST, recording
 
@@ -145,7 +145,8 @@ def bypassed() -> Iterator[list[Met]]:
         return run
 
     rules = recording.native_rules  # None in another TensorFlow than we know: its rules stay what they are
-    with collecting(HOST) as met, contextlib.nullcontext() if rules is None else _run_by(rules, run_by):
+    running = contextlib.nullcontext() if rules is None else _run_by(rules, run_by)
+    with collecting(HOST, keeps) as met, running:
         yield met
 
 

@@ -14,10 +14,20 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from pullback.hosts.base import Met
+from pullback.hosts.base import Meeting
 from pullback.patched import patched
 from pullback.view.definition import location_of, location_of_class
-from pullback.view.native import ByHand, Given, Listen, Listener, Native, Opening, collecting, is_bypassed
+from pullback.view.native import (
+    ByHand,
+    Given,
+    Keeps,
+    Listen,
+    Listener,
+    Native,
+    Opening,
+    collecting,
+    is_bypassed,
+)
 from pullback.view.torch import pulled
 from pullback.view.torch.context import Context, function_of, has_setup, signature_of
 
@@ -71,6 +81,7 @@ class AutogradFunction(TorchRule):
         self.spelled = f"{function.__name__}.apply"
         self.signature = signature_of(function)
         self.backward = function.backward
+        self.pushes = function.jvp is not sys.modules["torch"].autograd.Function.jvp
 
     @functools.cached_property
     def location(self) -> tuple[str, int]:
@@ -195,7 +206,7 @@ def _is_operator(value: Any) -> bool:
 
 
 @contextlib.contextmanager
-def bypassed() -> Iterator[list[Met]]:
+def bypassed(keeps: Keeps | None = None) -> Iterator[Meeting]:
     """Run a Function's `forward` with autograd recording, and an operator as the function it was made of.
 
     Nothing is compiled meanwhile: what was compiled with its rules has them, and what is compiled without
@@ -224,7 +235,7 @@ def bypassed() -> Iterator[list[Met]]:
         return self._init_fn(*args, **kwargs)
 
     with (
-        collecting(HOST) as met,
+        collecting(HOST, keeps) as met,
         uncompiled(),
         patched(single, apply=classmethod(apply)),
         patched(CustomOpDef, __call__=body_only),
