@@ -128,6 +128,10 @@ class Executing(ABC):
         """Compute in one thread for a while, if the framework can: small tensors only wake the others."""
         return contextlib.nullcontext()
 
+    def stepwise(self) -> contextlib.AbstractContextManager[None]:
+        """Run one operation after the other for a while: what runs once is not worth compiling."""
+        return contextlib.nullcontext()
+
 
 class Arrays(Protocol):
     """Offer the array functions that host-neutral rules are written in, beside Python's own operators."""

@@ -135,7 +135,7 @@ def _opened(
             return list(lay(returned))
 
         def called(function: Function) -> Any:
-            with adapter.surroundings():
+            with adapter.surroundings(), adapter.host.stepwise():
                 return adapter.host.run(function, given, {}, adapter.name)
 
         def array(value: Any) -> Array:

@@ -7,6 +7,7 @@ conversion is made where a pullback is called.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -48,6 +49,11 @@ class JaxHost(Host):
 
     def opener(self, value: Any) -> Opener | None:
         return None if jax.tree_util.all_leaves([value]) else _open
+
+    def stepwise(self) -> contextlib.AbstractContextManager[None]:
+        # A loop is compiled at every call, because its body is a new function each time.
+        found: contextlib.AbstractContextManager[None] = jax.disable_jit()
+        return found
 
     def is_tensor(self, value: Any) -> bool:
         return _is_array(type(value))

@@ -1,7 +1,7 @@
-"""A function inside of the gradient is wrong: the first order is right, and the second is not.
+"""A function inside of the gradient is wrong: a rule of its own, a `gradgrad`, or the step of a loop.
 
-What such a function is handed is known to nobody while the first order runs: its edits are made by their
-form alone, and judged by the second order.
+What such a function is handed is known to nobody: its edits are made by their form alone, and judged by what
+the gradient returns, or where that is right by the second order.
 """
 
 from __future__ import annotations
@@ -17,14 +17,13 @@ from pullback.mend.region import CLOSED, statements
 
 WORDS = "a sign, a factor, a term, a name or a number of a function inside"
 RANK = 12
-KEEPS = True  # leaves the first order as it is, and changes the second
+KEEPS = True  # may leave the first order as it is, and change the second
 MOST = 6  # names that are tried in the place of one
 
 
 def edits(bench: Bench, base: Tried) -> Iterator[Edit]:
-    """Change what functions inside compute, if all that is wrong is the second order."""
-    if not base.is_right:
-        return
+    """Change what functions inside compute."""
+    numbers = [] if base.is_right else _written(bench)
     functions = [n for s in statements(base.tree) for n in ast.walk(s) if isinstance(n, CLOSED[:3])]
     seen: set[int] = set()
     for function in sorted(functions, key=_length):  # the innermost first
@@ -35,7 +34,7 @@ def edits(bench: Bench, base: Tried) -> Iterator[Edit]:
                     seen.add(id(node))
                     yield from _changed(bench, node, names)
             for part in result.elts if isinstance(result, ast.Tuple) else [result]:
-                yield from _scaled(bench, part, names)
+                yield from _scaled(bench, part, names, numbers)
 
 
 def _length(function: ast.AST) -> int:
@@ -83,13 +82,21 @@ def _changed(bench: Bench, node: ast.expr, names: list[str]) -> Iterator[Edit]:
                 yield Edit.of(node, ast.Name(name, ast.Load()), words)
 
 
-def _scaled(bench: Bench, node: ast.expr, names: list[str]) -> Iterator[Edit]:
+def _written(bench: Bench) -> list[float]:
+    """List the numbers that the forward is written with, which its gradient may lack."""
+    forward = bench.region.outer if bench.saved is None else bench.saved.forward
+    found = (n.value for n in ast.walk(forward) if isinstance(n, ast.Constant)) if forward else ()
+    return [*dict.fromkeys(value for value in found if type(value) is float)]
+
+
+def _scaled(bench: Bench, node: ast.expr, names: list[str], numbers: list[float]) -> Iterator[Edit]:
     """Multiply a result by what may be missing."""
     at, said = bench.where(node), bench.text(node)
     if isinstance(node, (ast.Tuple, ast.Lambda, ast.Constant)):
         return
     yield Edit.of(node, ast.UnaryOp(ast.USub(), node), f"a minus is missing before `{said}`{at}")
-    for factor in (ast.Constant(2), *(ast.Name(name, ast.Load()) for name in names)):
+    known = (ast.Constant(number) for number in (2, *numbers))
+    for factor in (*known, *(ast.Name(name, ast.Load()) for name in names)):
         words = f"the factor `{bench.text(factor)}` is missing{at}"
         yield Edit.of(node, binary(node, ast.Mult(), factor), words)
     yield Edit.of(node, binary(node, ast.Div(), ast.Constant(2)), f"`{said}` is not divided by `2`{at}")

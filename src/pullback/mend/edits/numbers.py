@@ -6,9 +6,22 @@ import ast
 from collections.abc import Iterator
 
 from pullback.mend.bench import Bench, Edit, Tried
+from pullback.mend.edit import called
 
 WORDS = "a number, an index or a flag"
 RANK = 4
+FLAGS = {
+    "cumsum": ("reverse", "exclusive"),
+    "cumprod": ("reverse",),
+    "cumlogsumexp": ("reverse",),
+    "cumulative_logsumexp": ("reverse",),
+    "scan": ("reverse",),
+    "associative_scan": ("reverse",),
+    "matvec": ("transpose_a", "adjoint_a"),
+    "matmul": ("transpose_a", "transpose_b"),
+    "triangular_solve": ("adjoint",),
+    "solve": ("adjoint",),
+}
 
 
 def edits(bench: Bench, base: Tried) -> Iterator[Edit]:
@@ -23,6 +36,8 @@ def edits(bench: Bench, base: Tried) -> Iterator[Edit]:
             words = f"`{node.value!r}` stands where `{value!r}` is meant{bench.where(node)}"
             yield Edit.of(node, new, words)
     for node in bench.region.expressions(base.tree):
+        if isinstance(node, ast.Call):
+            yield from _flags(bench, node)
         if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice):
             yield from _slices(bench, node, node.slice)
 
@@ -36,6 +51,15 @@ def others(value: object) -> list[bool | int | float]:
     if isinstance(value, float):
         return [2 * value, value / 2, value + 1, value - 1, -value, 1 / value if value else 1.0]
     return []
+
+
+def _flags(bench: Bench, node: ast.Call) -> Iterator[Edit]:
+    """Set what a function does not do unless it is told to."""
+    known, name = {k.arg for k in node.keywords}, called(node)
+    for flag in FLAGS.get(name, ()):
+        if flag not in known:
+            new = ast.Call(node.func, node.args, [*node.keywords, ast.keyword(flag, ast.Constant(True))])
+            yield Edit.of(node, new, f"`{name}` is meant with `{flag}=True`{bench.where(node)}")
 
 
 def _slices(bench: Bench, node: ast.Subscript, old: ast.Slice) -> Iterator[Edit]:
