@@ -128,8 +128,8 @@ class Executing(ABC):
         """Compute in one thread for a while, if the framework can: small tensors only wake the others."""
         return contextlib.nullcontext()
 
-    def stepwise(self) -> contextlib.AbstractContextManager[None]:
-        """Run one operation after the other for a while: what runs once is not worth compiling."""
+    def stepwise(self, function: Function) -> contextlib.AbstractContextManager[None]:
+        """Run what a function does once step by step, if that takes less time than compiling it."""
         return contextlib.nullcontext()
 
 

@@ -384,3 +384,44 @@ class Rooted(torch.autograd.Function):  # what it keeps is a constant, and no ex
     def backward(ctx, d):
         x, root = ctx.saved_tensors
         return 2 * d * x / (3 * root)
+
+
+class Decayed(torch.autograd.Function):  # the step of its loop forgets a factor
+    @staticmethod
+    def forward(ctx, x):
+        y = [x[0]]
+        for part in x[1:]:
+            y.append(0.25 * y[-1] + part)
+        return torch.stack(y)
+
+    @staticmethod
+    def backward(ctx, d):
+        def step(carried, part):
+            return carried + part
+
+        back = [d[-1]]
+        for part in d.flip(0)[1:]:
+            back.append(step(back[-1], part))
+        return torch.stack(back).flip(0)
+
+
+class Padded(torch.autograd.Function):  # cut off at the wrong ends
+    @staticmethod
+    def forward(ctx, x):
+        return torch.nn.functional.pad(x, (2, 1))
+
+    @staticmethod
+    def backward(ctx, d):
+        return d[:, 1:-2]
+
+
+@jax.custom_vjp
+def halved(x):
+    return jax.lax.scan(lambda y, part: (0.5 * y + part,) * 2, 0.0, x)[1]
+
+
+def halved_bwd(kept, d):
+    return (jax.lax.scan(lambda y, part: (0.5 * y + part,) * 2, 0.0, d)[1],)
+
+
+halved.defvjp(lambda x: (halved(x), None), halved_bwd)

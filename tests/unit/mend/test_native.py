@@ -122,6 +122,17 @@ CASES = {
         [torch.tensor(normal(2, 3))],
         ["return d[:, None] * torch.nn.functional.one_hot(i, x.shape[1])", "save_for_backward(i, x)"],
     ),
+    "the step of a loop": (
+        RULES.Decayed.apply,
+        [torch.tensor(normal(4))],
+        ["return carried * 0.25 + part"],
+    ),
+    "a part along one axis": (RULES.Padded.apply, [torch.tensor(normal(3, 4))], ["d[:, 2:-1]"]),
+    "a scan in the other direction": (
+        RULES.halved,
+        [jnp.asarray(normal(4))],
+        ["jax.lax.scan(lambda y, part: (0.5 * y + part,) * 2, 0.0, d, reverse=True)[1]"],
+    ),
     "factor": (RULES.square, [jnp.asarray(normal(4))], ["d * 2 * x"]),
 }
 

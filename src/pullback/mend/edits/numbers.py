@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from pullback.mend.bench import Bench, Edit, Tried
 from pullback.mend.edit import called
+from pullback.mend.tree import exchanged
 
 WORDS = "a number, an index or a flag"
 RANK = 4
@@ -38,8 +39,10 @@ def edits(bench: Bench, base: Tried) -> Iterator[Edit]:
     for node in bench.region.expressions(base.tree):
         if isinstance(node, ast.Call):
             yield from _flags(bench, node)
-        if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice):
-            yield from _slices(bench, node, node.slice)
+        if isinstance(node, ast.Subscript):
+            for part in node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]:
+                if isinstance(part, ast.Slice):
+                    yield from _slices(bench, node, part)
 
 
 def others(value: object) -> list[bool | int | float]:
@@ -78,6 +81,6 @@ def _slices(bench: Bench, node: ast.Subscript, old: ast.Slice) -> Iterator[Edit]
             seen.add(f"{a}:{b}")
             new = ast.parse(f"x[{a}:{b}]", mode="eval").body
             assert isinstance(new, ast.Subscript)
-            changed = ast.Subscript(node.value, new.slice, ast.Load())
+            changed = exchanged(node, {id(old): new.slice})
             words = f"the slice `[{low}:{high}]` stands where `[{a}:{b}]` is meant{bench.where(node)}"
             yield Edit.of(node, changed, words)
