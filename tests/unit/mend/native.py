@@ -425,3 +425,16 @@ def halved_bwd(kept, d):
 
 
 halved.defvjp(lambda x: (halved(x), None), halved_bwd)
+
+
+class Swish(torch.autograd.Function):  # a number of the forward is missing, and `s` is a constant to it
+    @staticmethod
+    def forward(ctx, x):
+        s = torch.sigmoid(1.7 * x)
+        ctx.save_for_backward(x, s)
+        return x * s
+
+    @staticmethod
+    def backward(ctx, d):
+        x, s = ctx.saved_tensors
+        return d * (s + x * s * (1 - s))

@@ -133,6 +133,7 @@ CASES = {
         [jnp.asarray(normal(4))],
         ["jax.lax.scan(lambda y, part: (0.5 * y + part,) * 2, 0.0, d, reverse=True)[1]"],
     ),
+    "a number of the forward": (RULES.Swish.apply, [torch.tensor(normal(5))], ["1.7 * x)\n        return d"]),
     "factor": (RULES.square, [jnp.asarray(normal(4))], ["d * 2 * x"]),
 }
 

@@ -13,7 +13,7 @@ from pullback.mend.bench import Bench, Edit, Tried
 from pullback.mend.edit import OPERATORS, binary
 from pullback.mend.edits.numbers import others
 from pullback.mend.edits.signs import SWAPS, regrouped
-from pullback.mend.region import CLOSED, statements
+from pullback.mend.region import CLOSED, numbers, statements
 
 WORDS = "a sign, a factor, a term, a name or a number of a function inside"
 RANK = 8.7  # few edits, where there is such a function at all
@@ -23,7 +23,8 @@ MOST = 6  # names that are tried in the place of one
 
 def edits(bench: Bench, base: Tried) -> Iterator[Edit]:
     """Change what functions inside compute."""
-    numbers = [] if base.is_right else _written(bench)
+    forward = bench.region.outer if bench.saved is None else bench.saved.forward
+    known = [] if base.is_right or forward is None else numbers(forward)
     functions = [n for s in statements(base.tree) for n in ast.walk(s) if isinstance(n, CLOSED[:3])]
     seen: set[int] = set()
     for function in sorted(functions, key=_length):  # the innermost first
@@ -35,7 +36,7 @@ def edits(bench: Bench, base: Tried) -> Iterator[Edit]:
                     yield from _changed(bench, node, names)
             for part in result.elts if isinstance(result, ast.Tuple) else [result]:
                 for term in _terms(part):
-                    yield from _scaled(bench, term, names, numbers)
+                    yield from _scaled(bench, term, names, known)
 
 
 def _length(function: ast.AST) -> int:
@@ -91,21 +92,14 @@ def _changed(bench: Bench, node: ast.expr, names: list[str]) -> Iterator[Edit]:
                 yield Edit.of(node, ast.Name(name, ast.Load()), words)
 
 
-def _written(bench: Bench) -> list[float]:
-    """List the numbers that the forward is written with, which its gradient may lack."""
-    forward = bench.region.outer if bench.saved is None else bench.saved.forward
-    found = (n.value for n in ast.walk(forward) if isinstance(n, ast.Constant)) if forward else ()
-    return [*dict.fromkeys(value for value in found if type(value) is float)]
-
-
-def _scaled(bench: Bench, node: ast.expr, names: list[str], numbers: list[float]) -> Iterator[Edit]:
+def _scaled(bench: Bench, node: ast.expr, names: list[str], known: list[float]) -> Iterator[Edit]:
     """Multiply a result by what may be missing."""
     at, said = bench.where(node), bench.text(node)
     if isinstance(node, (ast.Tuple, ast.Lambda, ast.Constant)):
         return
     yield Edit.of(node, ast.UnaryOp(ast.USub(), node), f"a minus is missing before `{said}`{at}")
-    known = (ast.Constant(number) for number in (2, *numbers))
-    for factor in (*known, *(ast.Name(name, ast.Load()) for name in names)):
+    factors = (ast.Constant(number) for number in (2, *known))
+    for factor in (*factors, *(ast.Name(name, ast.Load()) for name in names)):
         words = f"the factor `{bench.text(factor)}` is missing{at}"
         yield Edit.of(node, binary(node, ast.Mult(), factor), words)
     yield Edit.of(node, binary(node, ast.Div(), ast.Constant(2)), f"`{said}` is not divided by `2`{at}")
