@@ -21,7 +21,7 @@ from pullback.checker.within import within
 from pullback.hosts.base import Host
 from pullback.mend.bench import Tried
 from pullback.mend.patch import Patch, Span
-from pullback.mend.points import fits
+from pullback.mend.points import LARGE, fits, shrunk
 from pullback.mend.region import Region
 from pullback.mend.remade import Remade
 from pullback.mend.saved import Saved
@@ -150,6 +150,9 @@ class Prover:
         """
         fine = (made.astype("float64") if made.astype is not None else None) or made
         fine = within(replace(fine, domain=made.domain))
+        # Axes of large inputs are not lengthened: those of smaller ones are.
+        large = sum(x.size for x in fine.inputs) > LARGE
+        fine = fine.at(shrunk(fine, fine.inputs)) if large else fine
         points = [
             *own_points(fine, self.settings.rng(61), apart=True),
             *_beside(tried, fine.inputs, self.settings.rng(62)),

@@ -112,6 +112,11 @@ CASES = {
         [torch.tensor(normal(4, 3)), torch.tensor([0, 2, 1, 1])],
         ["p = torch.softmax(logits, -1)", "save_for_backward(p, pt, target, logits)", " / p.shape[0]"],
     ),
+    "a size that is written into it, of many examples": (
+        RULES.Largest.apply,
+        [torch.tensor(normal(2000, 3))],
+        ["return d[:, None] * torch.nn.functional.one_hot(i, x.shape[1])"],
+    ),
     "a shape in a context that is written beside": (
         RULES.Pooled.apply,
         [torch.tensor(normal(2, 6))],
