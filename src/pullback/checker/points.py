@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import combinations, islice
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,7 @@ class Point:
     # An edge is a place made for kinks and ties: there the host's own choice is accepted.
     extreme: bool = False
     resized: bool = False  # axes have other lengths than the given ones
+    apart: bool = False  # … and not all that had one length: a forward may run where nothing is meant
 
 
 def _ints(rng: np.random.Generator, x: Array, r: float) -> Any:
@@ -98,6 +100,7 @@ DRAWS: dict[str, tuple[Draw, bool]] = {
 
 
 LARGE = 100_000
+MOST = 8  # axes, and pairs of axes, that are lengthened apart from others
 UNSYMMETRIC = ("both signs", "wide", "in (-5, 5)")
 FEW = ("both signs", "in (-5, 5)", "small integers", "some zero", "huge")
 
@@ -181,8 +184,13 @@ def finite(subject: Subject, inputs: Arrays) -> Arrays | None:
     return outputs if ok else None
 
 
-def own_points(subject: Subject, rng: np.random.Generator, *, extreme_only: bool = False) -> Iterator[Point]:
-    """Draw points where the function exists: all kinds, or the same extreme ones and no other."""
+def own_points(
+    subject: Subject, rng: np.random.Generator, *, extreme_only: bool = False, apart: bool = False
+) -> Iterator[Point]:
+    """Draw points where the function exists: all kinds, or the same extreme ones and no other.
+
+    `apart` lengthens axes of one length apart from each other, too.
+    """
     inputs = subject.inputs
     moving = [
         k for k, x in enumerate(inputs) if x.size and (is_real_or_complex(x.dtype) or x.dtype.kind in "iub")
@@ -214,6 +222,8 @@ def own_points(subject: Subject, rng: np.random.Generator, *, extreme_only: bool
             yield Point("inputs equal", same)
     for label, resized in reshaped(subject, rng):
         yield Point(label, resized, resized=True)
+    for label, resized in _moved(subject, rng, _apart(subject)) if apart else ():
+        yield Point(label, resized, resized=True, apart=True)
 
 
 def stretch(x: Array, lengths: dict[int, int], axis: int | None = None) -> Array:
@@ -226,25 +236,18 @@ def stretch(x: Array, lengths: dict[int, int], axis: int | None = None) -> Array
 
 def reshaped(subject: Subject, rng: np.random.Generator) -> Iterator[tuple[str, Arrays]]:
     """Lengthen axes where the function accepts it: what is right only for equal lengths shows then."""
-    lengths = sorted({d for x in subject.inputs for d in x.shape if d > 1})
+    return _moved(subject, rng, islice(_lengthened(subject), 6))
+
+
+def _moved(
+    subject: Subject, rng: np.random.Generator, candidates: Iterator[tuple[str, Arrays]]
+) -> Iterator[tuple[str, Arrays]]:
+    """Move the numbers of other shapes, and keep those where the function exists."""
     if not subject.is_rule:
         return  # an operation of the framework may read past the end of what does not fit
-    if not lengths or sum(x.size for x in subject.inputs) > 4096:
+    if sum(x.size for x in subject.inputs) > 4096:
         return
-    candidates: list[tuple[str, Arrays]] = []
-    for d in lengths[:3]:
-        candidates.append(
-            (f"axes of {d} made {d + 1}", tuple(stretch(x, {d: d + 1}) for x in subject.inputs))
-        )
-    for k, x in enumerate(subject.inputs):
-        if len(set(x.shape)) < x.ndim:
-            for axis, d in enumerate(x.shape):
-                if d < 2:
-                    continue
-                longer = stretch(x, {d: d + 1}, axis)
-                others = tuple(longer if i == k else other for i, other in enumerate(subject.inputs))
-                candidates.append((f"axis {axis} of {subject.names[k]} longer", others))
-    for label, inputs in candidates[:6]:
+    for label, inputs in candidates:
         noisy = tuple(
             (x * rng.uniform(0.8, 1.2, x.shape)).astype(x.dtype)
             if is_real_or_complex(x.dtype) and structure(x) == "free"
@@ -253,3 +256,44 @@ def reshaped(subject: Subject, rng: np.random.Generator) -> Iterator[tuple[str, 
         )
         if finite(subject, noisy) is not None:
             yield label, noisy
+
+
+def _lengthened(subject: Subject) -> Iterator[tuple[str, Arrays]]:
+    """Lengthen all axes of one length, then each axis of an input that has two such."""
+    lengths = sorted({d for x in subject.inputs for d in x.shape if d > 1})
+    for d in lengths[:3]:
+        yield f"axes of {d} made {d + 1}", tuple(stretch(x, {d: d + 1}) for x in subject.inputs)
+    for k, x in enumerate(subject.inputs):
+        if len(set(x.shape)) < x.ndim:
+            for axis, d in enumerate(x.shape):
+                if d >= 2:
+                    yield _longer(subject, (k, axis))
+
+
+def _longer(subject: Subject, *places: tuple[int, int]) -> tuple[str, Arrays]:
+    """Lengthen the axes in some places."""
+    inputs = list(subject.inputs)
+    for k, axis in places:
+        d = inputs[k].shape[axis]
+        inputs[k] = stretch(inputs[k], {d: d + 1}, axis)
+    said = " and ".join(f"axis {axis} of {subject.names[k]}" for k, axis in places)
+    return f"{said} longer", tuple(inputs)
+
+
+def _apart(subject: Subject) -> Iterator[tuple[str, Arrays]]:
+    """Lengthen axes of one length: each alone, then two of them, then all that have the same number."""
+    by_length: dict[int, list[tuple[int, int]]] = {}
+    for k, x in enumerate(subject.inputs):
+        for axis, d in enumerate(x.shape):
+            by_length.setdefault(d, []).append((k, axis))
+    shared = [places for d, places in sorted(by_length.items()) if d > 1 and len(places) > 1]
+    yield from islice((_longer(subject, place) for places in shared for place in places), MOST)
+    shared = [places for places in shared if len(places) > 2]
+    yield from islice(
+        (_longer(subject, *pair) for places in shared for pair in combinations(places, 2)), MOST
+    )
+    for places in shared:
+        for axis in sorted({axis for _, axis in places}):
+            numbered = [place for place in places if place[1] == axis]
+            if 2 < len(numbered) < len(places):
+                yield _longer(subject, *numbered)

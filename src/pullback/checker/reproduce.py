@@ -132,7 +132,8 @@ def shown_entry(
         claim = problem.gradient(packed)
     except Exception:  # outside the domain, or of another shape
         return None
-    count = Space.of([arrays[k] for k, d in enumerate(subject.differentiable) if d]).size
+    # A second order does not move an input for which the first gives None.
+    count = Space.of([x for x, d in zip(arrays, here.differentiable) if d]).size
     plain = body_gradient(here, problem, packed)
     order = np.arange(count)
     if plain is not None and np.isfinite(plain).all():

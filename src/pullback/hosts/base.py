@@ -140,6 +140,10 @@ class Executing(ABC):
         """Compute in one thread for a while, if the framework can: small tensors only wake the others."""
         return contextlib.nullcontext()
 
+    def stepwise(self, function: Function) -> contextlib.AbstractContextManager[None]:
+        """Run what a function does once step by step, if that takes less time than compiling it."""
+        return contextlib.nullcontext()
+
 
 class Arrays(Protocol):
     """Offer the array functions that host-neutral rules are written in, beside Python's own operators."""

@@ -19,7 +19,7 @@ from pullback.mend.bench import Bench, Tried
 from pullback.mend.edit import binary, filled, parsed
 from pullback.mend.edits.branches import conditions
 from pullback.mend.lookup import Entry, Lookup
-from pullback.mend.region import own
+from pullback.mend.region import numbers, own
 from pullback.mend.tree import size
 from pullback.view.subject import Array
 
@@ -140,6 +140,8 @@ class Bank:
             kinds = (ast.BinOp, ast.Call, ast.UnaryOp, ast.Subscript, ast.Compare)
             if isinstance(node, ast.expr) and (number or isinstance(node, kinds)):
                 yield node
+        if outer is None and self.bench.saved is not None:  # what names mean there is not known here
+            yield from map(ast.Constant, numbers(self.bench.saved.forward))
 
     def _functions(self, entry: Entry) -> None:
         write = self.bench.spelling

@@ -39,6 +39,7 @@ class Edit:
     changes: tuple[tuple[ast.AST, ast.AST], ...]
     words: str
     explains: tuple[str, ...] | None = None  # the causes that it may be called; None: any
+    ran: bool = False  # whether the forward ran what is new, and no kernel is fed anything else
 
     @classmethod
     def of(cls, old: ast.AST, new: ast.AST, words: str, explains: tuple[str, ...] | None = None) -> Edit:
@@ -151,7 +152,7 @@ class Bench:
     def attempt(self, base: Tried, edit: Edit) -> Tried | None:
         """Try one more edit on top of others; None for what was tried before, or fails."""
         tree = exchanged(base.tree, {id(old): new for old, new in edit.changes})
-        if tree is base.tree or _undoes(base.edits, edit) or not self._is_safe(base.tree, edit):
+        if tree is base.tree or _undoes(base.edits, edit) or not (edit.ran or self._is_safe(base.tree, edit)):
             return None
         try:
             key = ast.dump(tree)
@@ -174,16 +175,21 @@ class Bench:
         }
         for old, new in edit.changes:
             if id(old) in inside and isinstance(old, ast.expr) and isinstance(new, ast.expr):
-                before, after = self.arrays(old), self.arrays(new)
-                if before is None or after is None:
-                    return False
-                if any(a.shape != b.shape or a.dtype != b.dtype for a, b in zip(before, after)):
+                before, after = self._fed(old), self._fed(new)
+                if before is None or after is None or not all(map(_fits_alike, before, after)):
                     return False
             calls = (n for n in ast.walk(new) if isinstance(n, ast.Call))
             kept = {id(n) for n in ast.walk(old)}
             if any(id(n) not in kept and self._is_fed_otherwise(n, old) for n in calls):
                 return False
         return True
+
+    def _fed(self, node: ast.expr) -> list[Array] | None:
+        """Give the arrays of what a call is handed; of a shape, its numbers."""
+        values = self.evaluated(node)
+        if values is None:
+            return None
+        return self.as_arrays([np.asarray(v) if isinstance(v, (list, tuple)) else v for v in values])
 
     @staticmethod
     def _is_fed_otherwise(call: ast.Call, old: ast.AST) -> bool:
@@ -208,7 +214,7 @@ class Bench:
         code = self.region.compiled(self.region.tree, telling=True)
         found = []
         for moment in self.moments:
-            told = self.guarded(moment.told, code)
+            told = self.guarded(moment.left, code)
             found.append({**moment.space, **(told or {})})
         return found
 
@@ -319,6 +325,11 @@ def _undoes(before: Sequence[Edit], edit: Edit) -> bool:
 
 def _is_among(arrays: list[Array], known: Iterable[list[Array]]) -> bool:
     return any(all(np.array_equal(a, b) for a, b in zip(arrays, other)) for other in known)
+
+
+def _fits_alike(a: Array, b: Array) -> bool:
+    whole = a.dtype.kind in "iu" and b.dtype.kind in "iu"  # a number and a size have other widths
+    return a.shape == b.shape and (whole or a.dtype == b.dtype)
 
 
 def _is_fragile(call: ast.Call) -> bool:

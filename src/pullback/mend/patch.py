@@ -21,6 +21,7 @@ class Patch:
     points: tuple[str, ...]  # where it was right, each as words: shape, dtype, which point
     order: int  # to which order it was proven
     explains: tuple[str, ...] | None = None  # the causes that may be measured where it mends; None: any
+    rest: str = ""  # what stays wrong, in words
 
 
 @dataclass(frozen=True)

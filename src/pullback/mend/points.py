@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from pullback import tree
 from pullback.checker.finding import Report
-from pullback.checker.points import finite, own_points
+from pullback.checker.points import finite, own_points, reshaped
 from pullback.checker.promises import WEAK, broken
 from pullback.checker.settings import Settings
 from pullback.checker.shrink import candidates
+from pullback.checker.within import within
 from pullback.dtypes import is_real_or_complex
+from pullback.hosts.base import Host
 from pullback.mend.moment import Moment, moment
 from pullback.mend.source import RefusedError
+from pullback.view import subject_of
 from pullback.view.subject import Arrays, Subject
 
 SMALL = 160  # numbers in all inputs together
@@ -44,6 +48,42 @@ def moments(
         made = moment(other, "other numbers among the arguments", shrunk(other, other.inputs), settings, 101)
         found += [] if made is None else [made]
     return found
+
+
+def resized(subject: Subject, settings: Settings) -> list[Moment]:
+    """Give moments of other shapes, whether the rule as it stands fits them or not."""
+    given = shrunk(subject, subject.inputs)
+    points = reshaped(subject.at(given), settings.rng(43))
+    found = (
+        moment(subject, label, inputs, settings, 300 + n)
+        for n, (label, inputs) in enumerate(points)
+        if _kept(subject, inputs)
+    )
+    return [made for made in found if made is not None]
+
+
+def finest(given: Subject) -> Subject:
+    """Give a subject in float64, unless its gradient is bound to the dtype that it was given.
+
+    `tf.where(x > 0, 1.0, -1.0)` makes float32, whatever `x` is.
+    """
+    finer = given.astype("float64", False) if given.astype is not None else None
+    if finer is None or (fits(given, given.inputs) and not fits(finer, finer.inputs)):
+        return within(given)
+    return within(replace(finer, domain=given.domain))
+
+
+def otherwise(
+    subject: Subject, host: Host, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Subject | None:
+    """Make a subject of the same call with other numbers, where it has any and works with them."""
+    call = renumbered(args, kwargs)
+    if call is None:
+        return None
+    try:
+        return finest(replace(subject_of(host, function, *call), domain=subject.domain))
+    except Exception:  # other numbers may be none that it takes
+        return None
 
 
 def renumbered(

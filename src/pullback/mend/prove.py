@@ -21,7 +21,7 @@ from pullback.checker.within import within
 from pullback.hosts.base import Host
 from pullback.mend.bench import Tried
 from pullback.mend.patch import Patch, Span
-from pullback.mend.points import fits
+from pullback.mend.points import LARGE, fits, shrunk
 from pullback.mend.region import Region
 from pullback.mend.remade import Remade
 from pullback.mend.saved import Saved
@@ -40,14 +40,22 @@ class Proof:
 
     spans: tuple[Span, ...]
     report: Report
-    refuted: str = ""  # a further point at which it is wrong
+    refuted: Point | None = None  # a further point at which it is wrong
+    sized: bool = False  # whether it fits the given shapes only, as the rule did before
 
     @property
     def holds(self) -> bool:
         """Tell whether the checker found the edited rule right, at every size."""
-        sized = any("size seems to be written" in f.sentence for f in self.report.findings)
         cut = any(f.reason == "budget" for f in self.report.findings)  # what was not asked is not proven
-        return self.report.verdict == "right" and not sized and not cut and not self.refuted
+        return self.report.verdict == "right" and not self.sized and not cut and self.refuted is None
+
+    @property
+    def failing(self) -> tuple[str, Arrays] | None:
+        """Give a point at which the first order is wrong, in words and numbers."""
+        if self.refuted is not None:
+            return self.refuted.label, self.refuted.inputs
+        found = ((f.point, f.inputs) for f in self.report.failures if f.probe == "derivative")
+        return next(((label, inputs) for label, inputs in found if inputs is not None), None)
 
 
 @dataclass
@@ -126,15 +134,27 @@ class Prover:
             report = check_subject(made, replace(self.settings, budget=budget))
         except Exception:  # the edited function may fail at its example
             return None
-        proof = Proof(written[0], report)
-        return replace(proof, refuted=self._refuted(tried, made)) if proof.holds else proof
+        sized = any("size seems to be written" in f.sentence for f in report.findings)
+        proof = Proof(written[0], report, sized=sized)
+        if not proof.holds:
+            return proof
+        refuted = self._refuted(tried, made)
+        sized = refuted is not None and refuted.resized and self._fails(refuted)
+        return replace(proof, refuted=refuted, sized=sized)
 
-    def _refuted(self, tried: Tried, made: Subject) -> str:
-        """Look at further points, and on both sides of the numbers that new conditions compare with."""
+    def _refuted(self, tried: Tried, made: Subject) -> Point | None:
+        """Look at further points, and on both sides of the numbers that new conditions compare with.
+
+        A right rule is right wherever its forward runs: at every length of an axis that may change. Where
+        axes are equal on purpose, a forward may run at others, too: there it need not fit.
+        """
         fine = (made.astype("float64") if made.astype is not None else None) or made
         fine = within(replace(fine, domain=made.domain))
+        # Axes of large inputs are not lengthened: those of smaller ones are.
+        large = sum(x.size for x in fine.inputs) > LARGE
+        fine = fine.at(shrunk(fine, fine.inputs)) if large else fine
         points = [
-            *own_points(fine, self.settings.rng(61)),
+            *own_points(fine, self.settings.rng(61), apart=True),
             *_beside(tried, fine.inputs, self.settings.rng(62)),
         ]
         for point in points:
@@ -143,14 +163,14 @@ class Prover:
             try:
                 found = examine(fine, point, self.settings.rng(63), self.settings, own=True)
             except Exception:  # a gradient may have no value where its function has one
-                if self._fails(point):
+                if self._fails(point) and (point.apart or not point.resized):
                     continue
-                return point.label
+                return point
             if found.verdict != "wrong" or excuse(fine, point, found, self.settings):
                 continue
-            if not (point.resized and self._fails(point)):
-                return point.label
-        return ""
+            if not (point.apart and self._fails(point)):
+                return point
+        return None
 
     def _fails(self, point: Point) -> bool:
         """Tell whether the rule as it is fails at a point, too, or does not fit the shapes there."""

@@ -131,6 +131,12 @@ def own(nodes: Any) -> Iterator[ast.AST]:
         yield from own(ast.iter_child_nodes(node))
 
 
+def numbers(tree: ast.AST) -> list[float]:
+    """List the numbers with a point that code is written with."""
+    found = [n.value for n in ast.walk(tree) if isinstance(n, ast.Constant)]
+    return [*dict.fromkeys(value for value in found if isinstance(value, float))]
+
+
 def _is_read(node: ast.expr) -> bool:
     return not isinstance(getattr(node, "ctx", None), (ast.Store, ast.Del)) and not isinstance(
         node, (ast.Slice, ast.Starred)

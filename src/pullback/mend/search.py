@@ -12,6 +12,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import islice
 from types import CodeType, ModuleType
 from typing import Any
 
@@ -24,9 +25,10 @@ from pullback.checker.within import placed, within
 from pullback.mend.bench import Bench, Edit, Tried
 from pullback.mend.complexity import complexity
 from pullback.mend.edit import kinds
+from pullback.mend.edits.sizes import written
 from pullback.mend.moment import Moment, moment, recorded
 from pullback.mend.patch import Mending, Patch
-from pullback.mend.points import described, fits, moments, renumbered, shrunk
+from pullback.mend.points import described, finest, moments, otherwise, resized, shrunk
 from pullback.mend.prove import Prover
 from pullback.mend.pure import impurity
 from pullback.mend.region import Region
@@ -37,12 +39,13 @@ from pullback.mend.spelling import Spelling, spelling
 from pullback.mend.tree import alike
 from pullback.mend.watch import Watch
 from pullback.view import subject_of
-from pullback.view.subject import Opened, Subject
+from pullback.view.subject import Arrays, Opened, Subject
 
 CHECKS = 8  # proofs that are attempted
 PROOF = 10.0  # CPU seconds for one of them
 SHOWN = 2  # patches that are handed over
 NEAR = 10  # variants that get a second edit
+SIZED = 60  # sizes that are tried in the places of numbers
 
 
 def mend(
@@ -61,29 +64,19 @@ def mend(
     try:
         search = Search(function, tuple(args), dict(kwargs), report, Budget(budget), domain)
         with search.watch.around(), search.prover.host.alone():
-            patches = search.run()
+            patches = search.run() or search.partly
         refused = None
     except RefusedError as reason:
         patches, refused = (), str(reason)
     except Spent:
-        patches, refused, spent = tuple(search.patches) if search is not None else (), None, True
+        found = () if search is None else tuple(search.patches) or search.partly
+        patches, refused, spent = found, None, True
     except Exception as error:  # a user's function may fail in any way it likes
         patches, refused = (), f"it could not be searched: {type(error).__name__}: {str(error)[:120]}"
     used = time.process_time() - start
     if search is None:
         return Mending(seconds=used, refused=refused, spent=spent)
     return Mending(tuple(patches), search.tried, used, refused, tuple(search.kinds), spent)
-
-
-def _finest(given: Subject) -> Subject:
-    """Give a subject in float64, unless its gradient is bound to the dtype that it was given.
-
-    `tf.where(x > 0, 1.0, -1.0)` makes float32, whatever `x` is.
-    """
-    finer = given.astype("float64", False) if given.astype is not None else None
-    if finer is None or (fits(given, given.inputs) and not fits(finer, finer.inputs)):
-        return within(given)
-    return within(replace(finer, domain=given.domain))
 
 
 class Search:
@@ -101,6 +94,7 @@ class Search:
         self.report, self.budget = report, budget
         self.patches: list[Patch] = []
         self.proven: list[Tried] = []
+        self.partly: tuple[Patch, ...] = ()  # right at first order, where no edit is at second, too
         self.kinds: list[str] = []
         self.bench: Bench | None = None
         self.benches: list[Bench] = []
@@ -115,12 +109,12 @@ class Search:
             )
         if given.opened is None or given.is_builtin:
             raise RefusedError("it is not a rule whose gradient can be called by itself")
-        self.subject: Subject = _finest(given)
+        self.subject: Subject = finest(given)
         if self.subject.pushed is not None and {f.probe for f in report.failures} == {"forward_mode"}:
             self.subject = replace(self.subject, opened=self.subject.pushed)
         unit = roundoff([x for x, d in zip(given.inputs, given.differentiable) if d])
         self.settings = Settings(seed=report.seed, xla=False, export=False, shipped=unit)
-        self.other = self._other(host, function, args, kwargs)
+        self.other = otherwise(self.subject, host, function, args, kwargs)
         opened, ran = self._recorded()
         self.grad = opened.grad
         self.ways = ways(self.grad, ran)
@@ -129,18 +123,6 @@ class Search:
                 "nothing that its gradient runs is its own: it is used elsewhere too, or has no source"
             )
         self.prover = Prover(self._region(self.ways[0]), given, host, args, kwargs, self.settings, function)
-
-    def _other(
-        self, host: Any, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> Subject | None:
-        """Make a subject of the same call with other numbers, where it has any and works with them."""
-        call = renumbered(args, kwargs)
-        if call is None:
-            return None
-        try:
-            return _finest(replace(subject_of(host, function, *call), domain=self.subject.domain))
-        except Exception:  # other numbers may be none that it takes
-            return None
 
     @property
     def tried(self) -> int:
@@ -283,11 +265,41 @@ class Search:
                 points = tuple(map(described, self.bench.moments))
                 self.patches.append(self.prover.patch(tried, proof, points))
                 self.proven.append(tried)
-            elif all(f.probe == "second_order" for f in proof.report.failures):
+            elif proof.sized:
+                self._sized(again)
+            elif proof.failing is not None:
+                self._learn(*proof.failing)
+            elif proof.report.failures and all(f.probe == "second_order" for f in proof.report.failures):
                 self._second(self.bench, again)
-            else:
-                self._learn(proof.report)
+                if not self.patches and not self.partly:
+                    self._first(again)
         return bool(self.patches)
+
+    def _first(self, tried: Tried) -> None:
+        """Keep a variant that is right at first order; it is shown if no other is right at second, too."""
+        assert self.bench is not None
+        once = replace(self.prover, settings=replace(self.settings, order=1))
+        allowed = min(PROOF, self.budget.left)
+        proof = self.bench.guarded(once.prove, tried, allowed, seconds=allowed)
+        if proof is not None and proof.holds:
+            patch = once.patch(tried, proof, tuple(map(described, self.bench.moments)))
+            self.partly = (replace(patch, rest="its second order stays wrong"),)
+
+    def _sized(self, tried: Tried) -> None:
+        """Put sizes in the places of numbers, where a variant is right at the given shapes only."""
+        before = self.bench
+        assert before is not None
+        longer = [self._opened(m, before) for m in resized(self.subject, self.settings)]
+        bench = self._bench([*before.moments, *longer])
+        base = bench.judge(tried.tree)
+        if base is None or base.is_right:
+            return
+        self.benches.append(bench)
+        self.bench = bench
+        base = replace(base, edits=tried.edits)
+        found = (bench.attempt(base, edit) for edit in written(bench, base))
+        self._proven([t for t in islice(found, SIZED) if t is not None and t.is_right][:2])
+        self.bench = before
 
     def _is_another(self, tried: Tried) -> bool:
         """Tell whether a variant is as small as the one that was proven, and says something else."""
@@ -296,18 +308,17 @@ class Search:
         same = alike(tried.tree, first.tree) or said == [edit.words for edit in first.edits]
         return complexity(tried) == complexity(first) and not same
 
-    def _learn(self, report: Report) -> None:
+    def _learn(self, label: str, inputs: Arrays) -> None:
         """Make a moment of the point that a survivor failed at."""
         assert self.bench is not None
-        for finding in report.failures:
-            if finding.inputs is not None and finding.probe == "derivative":
-                label, given = finding.point, finding.inputs
-                made = moment(self.subject, label, given, self.settings, 200 + len(self.bench.moments))
-                if made is not None:
-                    self.found.append(made)
-                    way, prover = self.bench.moments[0].way, self.prover
-                    self.bench.learn(made.at(way).beside(prover.saved, prover.region.grad))
-                return
+        made = moment(self.subject, label, inputs, self.settings, 200 + len(self.bench.moments))
+        if made is not None:
+            self.found.append(made)
+            self.bench.learn(self._opened(made, self.bench))
+
+    def _opened(self, made: Moment, bench: Bench) -> Moment:
+        """Open what is edited at a moment, with the names that may be read there."""
+        return made.at(bench.moments[0].way).beside(self.prover.saved, bench.region.grad)
 
     def _together(self, bench: Bench, base: Tried, partial: list[Tried]) -> None:
         """Put edits together that mend one input each."""

@@ -96,7 +96,8 @@ def _suggestion(patch: Patch, folder: str, report: Report, *, first: bool) -> Fi
     points = list(dict.fromkeys(patch.points))  # what was looked at twice counts once
     count = len(points)
     where = f"at all {count} points that were" if count != 1 else "at the only point that was"
-    proof = f"this edit makes it right {where} checked, {ORDERS[patch.order]}:"
+    stays = f"; {patch.rest}" if patch.rest else ""
+    proof = f"this edit makes it right {where} checked, {ORDERS[patch.order]}{stays}:"
     measured = _beside(report.causes, patch)
     lines = [proof, *(f"  {point}" for point in points), *([measured] if measured else [])]
     said = patch.words if first else f"or: {patch.words}"

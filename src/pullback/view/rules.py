@@ -105,7 +105,7 @@ def claim(rule: Rule | None, meant: Met | None, said: Declaration) -> Intent:
 
 def by_hand(adapter: Adapter) -> Pullback | None:
     """Give the user's pullback called by hand, when the function itself is a rule, native or not."""
-    run = _opening(adapter, adapter.native_pullback())
+    run = None if adapter.parameters else _opening(adapter, adapter.native_pullback())
     if run is None:
         return None
 
@@ -154,16 +154,23 @@ def _opened(
 
     def at(inputs: Arrays, cotangents: Arrays) -> Opened:
         with adapter.surroundings():
-            grad, given, lay = run(adapter.sources(inputs), adapter.constants(cotangents))
+            sources = adapter.sources(inputs)
+            grad, given, lay = run(sources, adapter.constants(cotangents))
+        count = len(adapter.tensors)
+        own = dict(zip(map(id, sources[count:]), inputs[count:]))  # variables, which have other values soon
 
         def laid(returned: Any) -> list[Any]:
             return list(lay(returned))
 
         def called(function: Function) -> Any:
-            with adapter.surroundings():
+            with adapter.surroundings(), adapter.host.stepwise(function):
+                if own:
+                    adapter.sources(inputs)
                 return adapter.host.run(function, given, {}, adapter.name)
 
         def array(value: Any) -> Array:
+            if id(value) in own:
+                return own[id(value)]
             return value if isinstance(value, np.ndarray) else adapter.array(value)
 
         return Opened(grad, tuple(given), called, laid, array)
@@ -179,23 +186,29 @@ def _opening(
         rule = Rule(adapter.function, adapter.name, adapter.signature() or signature_of(None))
     elif rule.bare or not _fits(rule, adapter):
         return None
-    if adapter.parameters or adapter.asked.built or (adapter.rule is None and native is None):
+    if adapter.asked.built or (adapter.rule is None and native is None):
+        return None
+    if adapter.parameters and adapter.rule is not None:
         return None
 
     def run(sources: Sequence[Any], given: Sequence[Any]) -> Opening:
         given = unasked.spread(adapter, sources, given)
         args, kwargs = adapter.arguments.filled(sources)
         made, tensors = plan(rule, tuple(args), kwargs)
+        own = list(sources[len(adapter.tensors) :])  # variables that a native rule reads
         if adapter.rule is not None or native is None:
             grad, handed, laid = _pulled(made, tensors, given)
         else:
             grad, handed, by_argument = native(args, kwargs, given)
+            if own:
+                grad = functools.partial(grad, variables=own)
 
             def laid(returned: Any) -> list[Any]:
-                return _laid(by_argument(returned), made, tensors)
+                by_input, by_variable = returned if own else (returned, ())
+                return [*_laid(by_argument(by_input), made, tensors), *tree.flatten(list(by_variable))[0]]
 
         def lay(returned: Any) -> list[Any]:
-            found = dict(zip(map(id, tensors), laid(returned)))
+            found = dict(zip(map(id, (*tensors, *own)), laid(returned)))
             return [found.get(id(x)) if d else None for x, d in zip(sources, adapter.differentiable)]
 
         return grad, handed, lay

@@ -250,3 +250,24 @@ def test_a_function_is_checked_by_its_class_as_by_its_apply():
     by_class, by_apply = (pb.check(f, X, **QUICK) for f in (Tripled, kept))
     assert by_class.verdict == by_apply.verdict != "undecided"
     assert by_class.name == by_apply.name
+
+
+class Poisson(torch.autograd.Function):
+    """Keep what is between input and output: a constant to the second order, beside an input with None."""
+
+    @staticmethod
+    def forward(ctx, log_rate, count):
+        rate = torch.exp(log_rate)
+        ctx.save_for_backward(rate, count)
+        return (rate - count * log_rate).sum()
+
+    @staticmethod
+    def backward(ctx, d):
+        rate, count = ctx.saved_tensors
+        return d * (rate - count), None
+
+
+def test_a_second_order_is_shown_where_an_input_has_no_gradient():
+    report = pb.check(Poisson.apply, torch.ones(4, 3) + X, torch.ones(4, 3), **QUICK)
+    assert report.causes == ["residual-constant"]
+    assert "create_graph=True" in report.failures[0].reproducer

@@ -325,3 +325,116 @@ class Running(torch.autograd.Function):
         x, w = ctx.saved_tensors
         back = torch.cumsum(d, -1)
         return back * w, back * x
+
+
+class Focal(torch.autograd.Function):  # not divided by the examples, and `p` and `pt` are constants to it
+    @staticmethod
+    def forward(ctx, logits, target):
+        p = torch.softmax(logits, -1)
+        pt = p.gather(1, target[:, None]).squeeze(1)
+        ctx.save_for_backward(p, pt, target)
+        return (-((1 - pt) ** 2) * torch.log(pt)).mean()
+
+    @staticmethod
+    def backward(ctx, d):
+        p, pt, target = ctx.saved_tensors
+        dpt = 2 * (1 - pt) * torch.log(pt) - (1 - pt) ** 2 / pt
+        chosen = torch.nn.functional.one_hot(target, p.shape[1]).to(p.dtype)
+        return d * dpt[:, None] * pt[:, None] * (chosen - p), None
+
+
+class Pooled(torch.autograd.Function):  # a shape in its context, and it writes in place
+    @staticmethod
+    def forward(ctx, x):
+        y, i = x.view(x.shape[0], -1, 2).max(-1)
+        ctx.save_for_backward(i)
+        ctx.shape = x.shape
+        return y
+
+    @staticmethod
+    def backward(ctx, d):
+        (i,) = ctx.saved_tensors
+        out = torch.zeros(*i.shape, 2, dtype=d.dtype)
+        out.scatter_(-1, i.unsqueeze(-1), 2 * d.unsqueeze(-1))
+        return out.view(ctx.shape)
+
+
+class Largest(torch.autograd.Function):  # the width 3 fits one shape only
+    @staticmethod
+    def forward(ctx, x):
+        y, i = x.max(-1)
+        ctx.save_for_backward(i)
+        return y
+
+    @staticmethod
+    def backward(ctx, d):
+        (i,) = ctx.saved_tensors
+        return 2 * d[:, None] * torch.nn.functional.one_hot(i, 3).to(d.dtype)
+
+
+class Rooted(torch.autograd.Function):  # what it keeps is a constant, and no expression in reach gives it
+    @staticmethod
+    def forward(ctx, x):
+        root = 1 + x * x
+        root.pow_(1 / 3)
+        ctx.save_for_backward(x, root)
+        return root * root
+
+    @staticmethod
+    def backward(ctx, d):
+        x, root = ctx.saved_tensors
+        return 2 * d * x / (3 * root)
+
+
+class Decayed(torch.autograd.Function):  # the step of its loop forgets a factor
+    @staticmethod
+    def forward(ctx, x):
+        y = [x[0]]
+        for part in x[1:]:
+            y.append(0.25 * y[-1] + part)
+        return torch.stack(y)
+
+    @staticmethod
+    def backward(ctx, d):
+        def step(carried, part):
+            return carried + part
+
+        back = [d[-1]]
+        for part in d.flip(0)[1:]:
+            back.append(step(back[-1], part))
+        return torch.stack(back).flip(0)
+
+
+class Padded(torch.autograd.Function):  # cut off at the wrong ends
+    @staticmethod
+    def forward(ctx, x):
+        return torch.nn.functional.pad(x, (2, 1))
+
+    @staticmethod
+    def backward(ctx, d):
+        return d[:, 1:-2]
+
+
+@jax.custom_vjp
+def halved(x):
+    return jax.lax.scan(lambda y, part: (0.5 * y + part,) * 2, 0.0, x)[1]
+
+
+def halved_bwd(kept, d):
+    return (jax.lax.scan(lambda y, part: (0.5 * y + part,) * 2, 0.0, d)[1],)
+
+
+halved.defvjp(lambda x: (halved(x), None), halved_bwd)
+
+
+class Swish(torch.autograd.Function):  # a number of the forward is missing, and `s` is a constant to it
+    @staticmethod
+    def forward(ctx, x):
+        s = torch.sigmoid(1.7 * x)
+        ctx.save_for_backward(x, s)
+        return x * s
+
+    @staticmethod
+    def backward(ctx, d):
+        x, s = ctx.saved_tensors
+        return d * (s + x * s * (1 - s))

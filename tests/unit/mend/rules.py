@@ -129,3 +129,21 @@ def focal_loss(z, t):
 @rule("a minus too many before `d`", normal(5))
 def bound_to_float32(x):
     return 2 * tf.abs(x), lambda d: -d * tf.where(x > 0, 2.0, -2.0)
+
+
+WEIGHT = tf.Variable(normal(3, 2))
+
+
+@rule("the factor `2.0` is too many", normal(4, 3))
+def read_variable(x):
+    def grad(d, variables=None):
+        return tf.matmul(d, WEIGHT, transpose_b=True), [2.0 * tf.matmul(x, d, transpose_a=True)]
+
+    return tf.matmul(x, WEIGHT), grad
+
+
+# `tf.math.log(10.0)` is a float32: rounding looks like kinks.
+@rule("the factor `0.4342944819", normal(7))
+def common_logarithm(x):
+    z = tf.square(x) + 1.0
+    return tf.math.log(z) / tf.math.log(10.0), lambda d: d * 2.0 * x / z

@@ -107,6 +107,38 @@ CASES = {
         [torch.tensor([[1.5, 0, 0], [0.3, 1.2, 0], [-0.4, 0.2, 0.9]]), torch.tensor(normal(3, 2))],
         ["torch.tril(-db @ x.mT), db"],
     ),
+    "a first order, and what it keeps": (
+        RULES.Focal.apply,
+        [torch.tensor(normal(4, 3)), torch.tensor([0, 2, 1, 1])],
+        ["p = torch.softmax(logits, -1)", "save_for_backward(p, pt, target, logits)", " / p.shape[0]"],
+    ),
+    "a size that is written into it, of many examples": (
+        RULES.Largest.apply,
+        [torch.tensor(normal(2000, 3))],
+        ["return d[:, None] * torch.nn.functional.one_hot(i, x.shape[1])"],
+    ),
+    "a shape in a context that is written beside": (
+        RULES.Pooled.apply,
+        [torch.tensor(normal(2, 6))],
+        ["out.scatter_(-1, i.unsqueeze(-1), d.unsqueeze(-1))"],
+    ),
+    "a size that is written into it, beside what is wrong": (
+        RULES.Largest.apply,
+        [torch.tensor(normal(2, 3))],
+        ["return d[:, None] * torch.nn.functional.one_hot(i, x.shape[1])", "save_for_backward(i, x)"],
+    ),
+    "the step of a loop": (
+        RULES.Decayed.apply,
+        [torch.tensor(normal(4))],
+        ["return carried * 0.25 + part"],
+    ),
+    "a part along one axis": (RULES.Padded.apply, [torch.tensor(normal(3, 4))], ["d[:, 2:-1]"]),
+    "a scan in the other direction": (
+        RULES.halved,
+        [jnp.asarray(normal(4))],
+        ["jax.lax.scan(lambda y, part: (0.5 * y + part,) * 2, 0.0, d, reverse=True)[1]"],
+    ),
+    "a number of the forward": (RULES.Swish.apply, [torch.tensor(normal(5))], ["1.7 * x)\n        return d"]),
     "factor": (RULES.square, [jnp.asarray(normal(4))], ["d * 2 * x"]),
 }
 
@@ -118,6 +150,13 @@ def test_a_native_rule_is_mended(name):
     assert found.patches, (found.refused, found.tried)
     text = edited(found.patches[0].text, found.patches[0].spans)
     assert all(part in text for part in parts), text
+
+
+def test_an_edit_that_mends_the_first_order_alone_says_so():
+    found = mend(RULES.Rooted.apply, (torch.tensor(normal(4)),), {}, WRONG, budget=4.0)
+    (patch,) = found.patches
+    assert patch.order == 1
+    assert patch.rest == "its second order stays wrong"
 
 
 def opened(function, *ran):

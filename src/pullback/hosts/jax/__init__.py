@@ -7,6 +7,7 @@ conversion is made where a pullback is called.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -36,6 +37,9 @@ _is_array: Callable[[type], bool] = functools.cache(
 )
 
 
+_LOOPS = frozenset(("scan", "fori_loop", "while_loop", "map", "associative_scan"))
+
+
 class JaxHost(Host):
     """Execute operations in JAX."""
 
@@ -48,6 +52,11 @@ class JaxHost(Host):
 
     def opener(self, value: Any) -> Opener | None:
         return None if jax.tree_util.all_leaves([value]) else _open
+
+    def stepwise(self, function: Any) -> contextlib.AbstractContextManager[None]:
+        # A loop is compiled at every call, because its body is a new function each time.
+        names = getattr(getattr(function, "__code__", None), "co_names", ())
+        return jax.disable_jit() if _LOOPS & {*names} else contextlib.nullcontext()
 
     def is_tensor(self, value: Any) -> bool:
         return _is_array(type(value))

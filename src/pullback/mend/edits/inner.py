@@ -1,7 +1,7 @@
-"""A function inside of the gradient is wrong: the first order is right, and the second is not.
+"""A function inside of the gradient is wrong: a rule of its own, a `gradgrad`, or the step of a loop.
 
-What such a function is handed is known to nobody while the first order runs: its edits are made by their
-form alone, and judged by the second order.
+What such a function is handed is known to nobody: its edits are made by their form alone, and judged by what
+the gradient returns, or where that is right by the second order.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from pullback.mend.bench import Bench, Edit, Tried
 from pullback.mend.edit import OPERATORS, binary
 from pullback.mend.edits.numbers import others
 from pullback.mend.edits.signs import SWAPS, regrouped
-from pullback.mend.region import CLOSED, statements
+from pullback.mend.region import CLOSED, numbers, statements
 
 WORDS = "a sign, a factor, a term, a name or a number of a function inside"
-RANK = 12
-KEEPS = True  # leaves the first order as it is, and changes the second
+RANK = 8.7  # few edits, where there is such a function at all
+KEEPS = True  # may leave the first order as it is, and change the second
 MOST = 6  # names that are tried in the place of one
 
 
 def edits(bench: Bench, base: Tried) -> Iterator[Edit]:
-    """Change what functions inside compute, if all that is wrong is the second order."""
-    if not base.is_right:
-        return
+    """Change what functions inside compute."""
+    forward = bench.region.outer if bench.saved is None else bench.saved.forward
+    known = [] if base.is_right or forward is None else numbers(forward)
     functions = [n for s in statements(base.tree) for n in ast.walk(s) if isinstance(n, CLOSED[:3])]
     seen: set[int] = set()
     for function in sorted(functions, key=_length):  # the innermost first
@@ -35,7 +35,8 @@ def edits(bench: Bench, base: Tried) -> Iterator[Edit]:
                     seen.add(id(node))
                     yield from _changed(bench, node, names)
             for part in result.elts if isinstance(result, ast.Tuple) else [result]:
-                yield from _scaled(bench, part, names)
+                for term in _terms(part):
+                    yield from _scaled(bench, term, names, known)
 
 
 def _length(function: ast.AST) -> int:
@@ -50,6 +51,14 @@ def _results(function: ast.AST) -> Iterator[ast.expr]:
     for node in ast.walk(function):
         if isinstance(node, (ast.Return, ast.Assign)) and node.value is not None:
             yield node.value
+
+
+def _terms(node: ast.expr) -> Iterator[ast.expr]:
+    """List a result, and what it is the sum of."""
+    yield node
+    if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):
+        yield from _terms(node.left)
+        yield from _terms(node.right)
 
 
 def _names(bench: Bench, function: ast.AST) -> list[str]:
@@ -83,13 +92,14 @@ def _changed(bench: Bench, node: ast.expr, names: list[str]) -> Iterator[Edit]:
                 yield Edit.of(node, ast.Name(name, ast.Load()), words)
 
 
-def _scaled(bench: Bench, node: ast.expr, names: list[str]) -> Iterator[Edit]:
+def _scaled(bench: Bench, node: ast.expr, names: list[str], known: list[float]) -> Iterator[Edit]:
     """Multiply a result by what may be missing."""
     at, said = bench.where(node), bench.text(node)
     if isinstance(node, (ast.Tuple, ast.Lambda, ast.Constant)):
         return
     yield Edit.of(node, ast.UnaryOp(ast.USub(), node), f"a minus is missing before `{said}`{at}")
-    for factor in (ast.Constant(2), *(ast.Name(name, ast.Load()) for name in names)):
+    factors = (ast.Constant(number) for number in (2, *known))
+    for factor in (*factors, *(ast.Name(name, ast.Load()) for name in names)):
         words = f"the factor `{bench.text(factor)}` is missing{at}"
         yield Edit.of(node, binary(node, ast.Mult(), factor), words)
     yield Edit.of(node, binary(node, ast.Div(), ast.Constant(2)), f"`{said}` is not divided by `2`{at}")

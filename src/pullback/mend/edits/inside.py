@@ -24,7 +24,7 @@ def edits(bench: Bench, base: Tried) -> Iterator[Edit]:
     wrong = [k for k, right in zip(bench.asked, base.right) if not right]
     known = {id(hole.node) for hole in holes(bench, base.tree, wrong)}
     for node, arrays in bench.expressions(base.tree):
-        if id(node) in known or not arrays[0].ndim or any(a.dtype.kind not in "fc" for a in arrays):
+        if id(node) in known or any(a.dtype.kind not in "fc" for a in arrays):
             continue
         at, said = bench.where(node), bench.text(node)
         for name in _fitting(bench, arrays):

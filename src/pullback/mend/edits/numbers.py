@@ -6,9 +6,23 @@ import ast
 from collections.abc import Iterator
 
 from pullback.mend.bench import Bench, Edit, Tried
+from pullback.mend.edit import called
+from pullback.mend.tree import exchanged
 
 WORDS = "a number, an index or a flag"
 RANK = 4
+FLAGS = {
+    "cumsum": ("reverse", "exclusive"),
+    "cumprod": ("reverse",),
+    "cumlogsumexp": ("reverse",),
+    "cumulative_logsumexp": ("reverse",),
+    "scan": ("reverse",),
+    "associative_scan": ("reverse",),
+    "matvec": ("transpose_a", "adjoint_a"),
+    "matmul": ("transpose_a", "transpose_b"),
+    "triangular_solve": ("adjoint",),
+    "solve": ("adjoint",),
+}
 
 
 def edits(bench: Bench, base: Tried) -> Iterator[Edit]:
@@ -23,8 +37,12 @@ def edits(bench: Bench, base: Tried) -> Iterator[Edit]:
             words = f"`{node.value!r}` stands where `{value!r}` is meant{bench.where(node)}"
             yield Edit.of(node, new, words)
     for node in bench.region.expressions(base.tree):
-        if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice):
-            yield from _slices(bench, node, node.slice)
+        if isinstance(node, ast.Call):
+            yield from _flags(bench, node)
+        if isinstance(node, ast.Subscript):
+            for part in node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]:
+                if isinstance(part, ast.Slice):
+                    yield from _slices(bench, node, part)
 
 
 def others(value: object) -> list[bool | int | float]:
@@ -36,6 +54,15 @@ def others(value: object) -> list[bool | int | float]:
     if isinstance(value, float):
         return [2 * value, value / 2, value + 1, value - 1, -value, 1 / value if value else 1.0]
     return []
+
+
+def _flags(bench: Bench, node: ast.Call) -> Iterator[Edit]:
+    """Set what a function does not do unless it is told to."""
+    known, name = {k.arg for k in node.keywords}, called(node)
+    for flag in FLAGS.get(name, ()):
+        if flag not in known:
+            new = ast.Call(node.func, node.args, [*node.keywords, ast.keyword(flag, ast.Constant(True))])
+            yield Edit.of(node, new, f"`{name}` is meant with `{flag}=True`{bench.where(node)}")
 
 
 def _slices(bench: Bench, node: ast.Subscript, old: ast.Slice) -> Iterator[Edit]:
@@ -54,6 +81,6 @@ def _slices(bench: Bench, node: ast.Subscript, old: ast.Slice) -> Iterator[Edit]
             seen.add(f"{a}:{b}")
             new = ast.parse(f"x[{a}:{b}]", mode="eval").body
             assert isinstance(new, ast.Subscript)
-            changed = ast.Subscript(node.value, new.slice, ast.Load())
+            changed = exchanged(node, {id(old): new.slice})
             words = f"the slice `[{low}:{high}]` stands where `[{a}:{b}]` is meant{bench.where(node)}"
             yield Edit.of(node, changed, words)

@@ -47,7 +47,7 @@ def _anew(bench: Bench, last: ast.FunctionDef, kept: Mapping[str, ast.expr]) -> 
         said = ", ".join(f"`{name}`" for name in names)
         are = "is a constant" if len(names) == 1 else "are constants"
         words = f"{said} of the forward {are} to a second derivative{bench.where(first)}"
-        yield Edit.of(last, made, words)
+        yield Edit(((last, made),), words, ran=True)
 
 
 def _is_read(node: ast.AST) -> bool:

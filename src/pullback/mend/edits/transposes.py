@@ -57,18 +57,3 @@ def _arguments(bench: Bench, node: ast.Call) -> Iterator[Edit]:
         args[i], args[j] = args[j], args[i]
         words = f"`{bench.text(args[j])}` and `{bench.text(args[i])}` are exchanged{bench.where(node)}"
         yield Edit.of(node, ast.Call(node.func, args, node.keywords), words)
-    known = {k.arg for k in node.keywords}
-    name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-    flags = {
-        "cumsum": ("reverse", "exclusive"),
-        "cumprod": ("reverse",),
-        "matvec": ("transpose_a", "adjoint_a"),
-        "matmul": ("transpose_a", "transpose_b"),
-        "triangular_solve": ("adjoint",),
-        "solve": ("adjoint",),
-        "cholesky_solve": (),
-    }
-    for flag in flags.get(name, ()):
-        if flag not in known:
-            new = ast.Call(node.func, node.args, [*node.keywords, ast.keyword(flag, ast.Constant(True))])
-            yield Edit.of(node, new, f"`{name}` is meant with `{flag}=True`{bench.where(node)}")

@@ -33,6 +33,7 @@ TABLE = {
     "ones": "{m}.ones_like({e})",
     "no_nan": "{m}.where({b} == 0, 0, {a} / {m}.where({b} == 0, 1, {b}))",
     "count": "{e}.size",
+    "shape": "{e}.shape",
     "length": "{e}.shape[{axis}]",
     "reverse": "{m}.flip({e}, {axis})",
     "reshape": "{m}.reshape({e}, {x}.shape)",

@@ -31,6 +31,7 @@ TABLE = {
     "no_nan": "{m}.math.divide_no_nan({a}, {b})",
     "count": "{m}.cast({m}.size({e}), {e}.dtype)",
     "length": "{m}.cast({m}.shape({e})[{axis}], {e}.dtype)",
+    "shape": "{m}.shape({e})",
     "entries": "{m}.size({e})",  # an integer, which a program has cast itself
     "extent": "{m}.shape({e})[{axis}]",
     "reverse": "{m}.reverse({e}, [{axis}])",

@@ -19,6 +19,7 @@ BARE = {
     "positive": "(({e}) > 0).to(({e}).dtype)",
     "softmax": "({e}).softmax(-1)",
     "count": "{e}.numel()",
+    "shape": "{e}.shape",
     "length": "{e}.shape[{axis}]",
     "reverse": "({e}).flip({axis})",
     "reshape": "({e}).reshape({x}.shape)",
