@@ -168,7 +168,8 @@ def excuse(
     """Say why a failure at a point of the checker's own is no verdict; nothing if it is one."""
     problem = Problem.of(subject.at(point.inputs))
     unsteady = given is not None and given.verdict == "undecided" and given.reason in UNSTEADY
-    if unsteady and not backed(subject, problem, outcome):
+    level = outcome.worst is not None and abs(outcome.worst.measured) <= outcome.worst.error
+    if unsteady and not level and not backed(subject, problem, outcome):  # steps are level, and not rough
         return "that is no better than the given one, where the function is too rough to be measured"
     # An operation of the framework may choose its value at a zero; a rule that somebody wrote may not.
     promised = broken(subject.inputs, point.inputs, subject.names, zero=subject.is_rule)
