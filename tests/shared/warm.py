@@ -148,17 +148,17 @@ def _fork():
 class Forked(popen_fork.Popen):
     """Stand for a `Popen` of the command: `python -c CODE …` in a fork of it."""
 
-    def __init__(self, arguments, stdout, stderr, process_group=None):
+    def __init__(self, arguments, stdout, stderr, process_group=None, preexec_fn=None):
         self.arguments = arguments
         self.streams = {1: stdout, 2: stderr}
-        self.group = process_group
+        self.apart = preexec_fn is not None or process_group is not None  # by Python 3.10, and later
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # as below: of threads
             super().__init__(self)
 
     def _bootstrap(self, parent_sentinel):
-        if self.group is not None:
-            os.setpgid(0, self.group)
+        if self.apart:
+            os.setpgrp()
         for target, stream in self.streams.items():
             if stream is not None:
                 file = os.open(os.devnull, os.O_RDWR) if stream is subprocess.DEVNULL else stream.fileno()
