@@ -44,6 +44,10 @@ if "XLA_FLAGS" not in os.environ and xla_knows(QUICK):
     os.environ["XLA_FLAGS"] = " ".join(f"--{flag}={value}" for flag, value in QUICK.items())
 
 
+# Tests that look for garbage collect it themselves; imports make much, and hardly any of it goes again.
+gc.set_threshold(200_000, 20, 20)
+
+
 def pytest_collection_finish(session):
     """Take what is there before the first test, and stays, out of the sight of the garbage collector.
 
@@ -51,7 +55,6 @@ def pytest_collection_finish(session):
     """
     gc.collect()
     gc.freeze()
-    gc.set_threshold(200_000, 20, 20)  # tests that look for garbage collect it themselves
 
 
 _begun = set()

@@ -10,7 +10,6 @@ import threading
 import time
 
 import numpy as np
-import tensorflow as tf
 from distributed import Client, LocalCluster
 
 import pullback as pb
@@ -27,8 +26,7 @@ def cooling(start, rate):
 
 def on(executor):
     """The simulation as an operation that runs on an executor."""
-    two = (np.empty(()), np.empty(()))
-    return pb.external(cooling, output=two, gradient="central", step=1e-4, executor=executor)
+    return pb.external(cooling, output=(np.empty(()),) * 2, gradient="central", step=1e-4, executor=executor)
 
 
 def kill_soon(client):
@@ -46,6 +44,8 @@ def kill_soon(client):
 
 
 if __name__ == "__main__":
+    import tensorflow as tf  # not above: every worker imports this file, and needs no framework
+
     with (
         LocalCluster(2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
         Client(cluster) as client,

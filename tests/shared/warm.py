@@ -1,8 +1,8 @@
 """Processes that have imported their frameworks when they start.
 
-The imports take seconds, and are the same each time. One process imports pullback, forks of it a framework
-each, forks of these a second one: they import and do nothing else. One is forked for every program that
-imports its frameworks and no other: each runs in a process of its own, that no other program has touched.
+The imports take seconds, and are the same each time. Forks of one process import a framework each, forks of
+these a second one, or pullback: they import and do nothing else. One is forked for every program that names
+what it has imported and no more: each runs in a process of its own, that no other program has touched.
 Frameworks start their threads with their first operation, which is behind the fork. What the imports made is
 out of sight of the garbage collector: to take it apart at the end costs a second more.
 
@@ -27,7 +27,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 SOURCE = str(Path(__file__).parents[2] / "src")
-FRAMEWORKS = {"tensorflow": "tensorflow|keras", "jax": "jax", "torch": "torch"}  # and who imports them
+# what is imported, in this order, and by which words a program names it
+IMPORTED = {"tensorflow": "tensorflow|keras", "jax": "jax", "torch": "torch", "pullback": "pullback"}
+# and what a check imports beside it
+BESIDE = {
+    "jax": ["scipy.linalg"],
+    "torch": ["torch._dynamo"],
+    "pullback": ["pullback.cli", "pullback.record.child"],
+}
 
 
 class Done(NamedTuple):
@@ -38,22 +45,26 @@ class Done(NamedTuple):
     stderr: str
 
 
-def run(script, *arguments, env=None, cwd=None, deprecated="default"):
-    """Run a script as Python would; `deprecated` says what becomes of its own calls of what is deprecated."""
-    frameworks = imported(Path(script).read_text("utf-8"))
-    return _forked(frameworks, [script, *arguments], env, cwd, deprecated=deprecated)
+def run(script, *arguments, env=None, cwd=None, deprecated="default", modules=None):
+    """Run a script as Python would; `deprecated` says what becomes of its own calls of what is deprecated.
+
+    What is imported when it starts is what its text names, where nothing is given.
+    """
+    if modules is None:
+        modules = imported(Path(script).read_text("utf-8"))
+    return _forked(modules, [script, *arguments], env, cwd, deprecated=deprecated)
 
 
-def command(*arguments, frameworks=(), env=None, cwd=None):
-    """Run the command `pullback`, with frameworks that its targets import."""
-    return _forked(frameworks, ["pullback", *arguments], env, cwd, command=True)
+def command(*arguments, text="", env=None, cwd=None):
+    """Run the command `pullback`, on targets with this text."""
+    return _forked(imported(f"{text}\nimport pullback"), ["pullback", *arguments], env, cwd, command=True)
 
 
 def imported(text):
-    """List the frameworks that a program imports by their names."""
+    """List what a program imports by its name."""
     return [
         name
-        for name, words in FRAMEWORKS.items()
+        for name, words in IMPORTED.items()
         if re.search(rf"^\s*(import|from) (.*, )?({words})\b", text, re.M)
     ]
 
@@ -62,10 +73,10 @@ def _surroundings(env):
     return os.environ | {"PYTHONPATH": SOURCE, "PYTHONIOENCODING": "utf-8"} | (env or {})
 
 
-def _forked(frameworks, argv, env, cwd, **how):
+def _forked(modules, argv, env, cwd, **how):
     with tempfile.TemporaryDirectory() as folder:
         job = {
-            "frameworks": frameworks,
+            "modules": modules,
             "argv": list(map(str, argv)),
             "env": _surroundings(env),
             "cwd": str(cwd or os.getcwd()),
@@ -96,24 +107,22 @@ def _server():
 
 def _serve():
     """Fork for every job, behind the imports that it asks for; return the job in each fork."""
-    for name in ("pullback.cli", "pullback.record.child"):
-        importlib.import_module(name)
     asked, told, level, further = sys.stdin, sys.stdout, 0, {}
-    gc.freeze()
     while line := asked.readline():
         job = json.loads(line)
-        if level == len(job["frameworks"]):
+        if level == len(job["modules"]):
             child = _fork()
             if not child:
                 return job
             answer = f"{os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])}\n"
         else:
-            name = job["frameworks"][level]
+            name = job["modules"][level]
             if name not in further:
                 (read, ask), (hear, tell) = os.pipe(), os.pipe()
                 if not _fork():
                     os.close(ask)
-                    importlib.import_module(name)
+                    for module in (name, *BESIDE.get(name, ())):
+                        importlib.import_module(module)
                     gc.freeze()
                     asked, told, level, further = os.fdopen(read), os.fdopen(tell, "w"), level + 1, {}
                     continue
@@ -139,17 +148,17 @@ def _fork():
 class Forked(popen_fork.Popen):
     """Stand for a `Popen` of the command: `python -c CODE …` in a fork of it."""
 
-    def __init__(self, arguments, stdout, stderr, process_group=None):
+    def __init__(self, arguments, stdout, stderr, process_group=None, preexec_fn=None):
         self.arguments = arguments
         self.streams = {1: stdout, 2: stderr}
-        self.group = process_group
+        self.apart = preexec_fn is not None or process_group is not None  # by Python 3.10, and later
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # as below: of threads
             super().__init__(self)
 
     def _bootstrap(self, parent_sentinel):
-        if self.group is not None:
-            os.setpgid(0, self.group)
+        if self.apart:
+            os.setpgrp()
         for target, stream in self.streams.items():
             if stream is not None:
                 file = os.open(os.devnull, os.O_RDWR) if stream is subprocess.DEVNULL else stream.fileno()

@@ -1,8 +1,5 @@
 """What `check` promises, on every host alike."""
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import jax
@@ -11,6 +8,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 import torch
+import warm
 
 import pullback as pb
 import pullback.checker
@@ -170,13 +168,7 @@ def test_a_rule_like_another_function_is_compared_with_it(tensor):
 @pytest.mark.parametrize("backend", ["jax", "torch"])
 def test_the_weights_of_a_keras_layer_are_inputs_on_every_backend(backend):
     script = Path(__file__).with_name("keras_layer.py")
-    done = subprocess.run(
-        [sys.executable, str(script)],
-        env={**os.environ, "KERAS_BACKEND": backend, "TF_CPP_MIN_LOG_LEVEL": "3"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = warm.run(script, env={"KERAS_BACKEND": backend}, modules=[backend, "pullback"])
     assert done.stdout.strip() == "['constant-factor'] True [[1.0, 1.0, 1.0]]", done.stderr[-2000:]
 
 

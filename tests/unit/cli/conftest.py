@@ -27,18 +27,14 @@ class Project:
             return warm.Done(
                 done.returncode, *(s.decode(errors="replace") for s in (done.stdout, done.stderr))
             )
-        frameworks = self.frameworks(arguments)
-        return warm.command(
-            *arguments, frameworks=frameworks, env={"PYTHONPATH": self.path()}, cwd=self.folder
-        )
+        text = self.text(arguments)
+        return warm.command(*arguments, text=text, env={"PYTHONPATH": self.path()}, cwd=self.folder)
 
-    def frameworks(self, arguments):
-        """List what the files among the arguments import."""
+    def text(self, arguments):
+        """Give the text of the files among the arguments."""
         named = [self.folder / argument.partition(":")[0] for argument in arguments]
-        files = [file for path in named for file in (sorted(path.rglob("*.py")) if path.is_dir() else [path])]
-        return warm.imported(
-            "\n".join(file.read_text("utf-8") for file in files if file.suffix == ".py" and file.is_file())
-        )
+        files = [file for path in named for file in (path.rglob("*.py") if path.is_dir() else [path])]
+        return "\n".join(file.read_text("utf-8") for file in files if file.suffix == ".py" and file.is_file())
 
     def python(self, *arguments):
         """Run Python without us: what it prints."""

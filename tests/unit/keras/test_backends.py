@@ -1,14 +1,10 @@
 """The same rules, with one signature, in layers and losses on each backend of Keras 3."""
 
 import ast
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-
-import pullback
+import warm
 
 PROGRAM = Path(__file__).parent / "program.py"
 PROMISES = [
@@ -20,13 +16,6 @@ PROMISES = [
 
 @pytest.mark.parametrize("backend", ["tensorflow", "jax", "torch"])
 def test_rules_train_save_and_load(backend, tmp_path):
-    env = os.environ | {
-        "KERAS_BACKEND": backend,
-        "TF_CPP_MIN_LOG_LEVEL": "3",
-        "PYTHONPATH": str(Path(pullback.__file__).parents[1]),
-    }
-    done = subprocess.run(
-        [sys.executable, str(PROGRAM), str(tmp_path)], env=env, capture_output=True, text=True, check=False
-    )
+    done = warm.run(PROGRAM, tmp_path, env={"KERAS_BACKEND": backend}, modules=[backend, "pullback"])
     passed = [line.removeprefix("passed: ") for line in done.stdout.splitlines() if "passed: " in line]
     assert passed == PROMISES, done.stderr[-3000:]

@@ -187,7 +187,7 @@ def test_it_is_loaded_in_another_process(tmp_path):
     seen.save(tmp_path / "m.keras")
     script = tmp_path / "elsewhere.py"
     script.write_text(ELSEWHERE, encoding="utf-8")
-    done = warm.run(script, tmp_path)
+    done = warm.run(script, tmp_path, modules=["tensorflow"])
     assert done.returncode == 0, done.stderr[-3000:]
     exported, told, loaded = done.stdout.splitlines()
     here = slope(seen, tf.ones([1, 3])).numpy().ravel()
