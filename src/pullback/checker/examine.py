@@ -55,20 +55,19 @@ def examine(
     if outcome.verdict != "wrong":
         return outcome if subject.is_rule else in_demanded_digits(outcome, demanded)
     half = one_triangle(problem, anything=not subject.is_rule)
-    if half is not None:
-        if not subject.is_rule:
-            # What a framework gives for the triangle that is not read is a convention, too.
-            outcome = derivative_test(problem, rng, settings, support=~unread(problem))
-            if outcome.verdict != "wrong":
-                return outcome
-        mirrored = derivative_test(symmetric(half), rng, settings)
-        if mirrored.verdict != "wrong":
-            return mirrored
-        outcome = min(outcome, mirrored, key=lambda o: o.discrepancy)
-    elif averaged := mirrored_claims(problem, outcome.cotangent):
-        found = derivative_test(symmetric(problem, averaged), rng, settings)
+    if half is not None and not subject.is_rule:
+        # What a framework gives for the triangle that is not read is a convention, too.
+        outcome = derivative_test(problem, rng, settings, support=~unread(problem))
+        if outcome.verdict != "wrong":
+            return outcome
+    averaged = None if half is not None else mirrored_claims(problem, outcome.cotangent)
+    if half is not None or averaged:
+        mirrored = symmetric(problem if half is None else half, averaged)
+        found = derivative_test(mirrored, rng, settings)
         if found.verdict != "wrong":
             return found
+        if found.discrepancy < outcome.discrepancy:
+            outcome, problem = found, mirrored
     if 0 < outcome.discrepancy < FINEST:
         hidden = among_small_claims(problem, outcome, rng, settings)
         if hidden is None:

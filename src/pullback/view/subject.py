@@ -72,6 +72,8 @@ class Subject:
     body_forward: Forward | None = None
     # The function as it runs where somebody differentiates it, if a rule of the host says that apart.
     differentiated: Forward | None = None
+    # The function as it runs while a host records it, where it may choose another program for that.
+    recorded: Forward | None = None
     body_pullback: Pullback | None = None
     direct_pullback: Pullback | None = None
     # The rule run forward by hand, and its gradient left to be called.

@@ -349,3 +349,20 @@ def test_what_is_too_rough_at_the_given_point_is_called_wrong_elsewhere_only_wit
 
     report = pb.check(Rough.apply, torch.tensor([0.7, -1.3]), seed=0, order=1, **QUICK)
     assert report.verdict == verdict, report
+
+
+@pytest.mark.parametrize(("off", "verdict"), [(0.0, "right"), (3e-10, "right"), (1e-6, "wrong")])
+def test_a_symmetric_gradient_may_miss_by_the_tolerance_of_a_solver(off, verdict):
+    a, b = torch.tensor([0.5, -1.0, 2.0]).double(), torch.tensor([1.5, 0.3, -0.7]).double()
+
+    class Between(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, matrix):
+            return a @ matrix @ b
+
+        @staticmethod
+        def backward(ctx, g):
+            return (1 + off) * g * (torch.outer(a, b) + torch.outer(b, a)) / 2
+
+    given = torch.tensor([[1.0, 0.5, 0.2], [0.5, -2.0, 0.1], [0.2, 0.1, 0.7]]).double()
+    assert pb.check(Between.apply, given, seed=0, order=1, **QUICK).verdict == verdict

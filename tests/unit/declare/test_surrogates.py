@@ -197,20 +197,22 @@ def test_what_is_declared_to_differ_may_be_drawn(drawn):
 
 
 @pytest.mark.parametrize(
-    ("kind", "values", "verdict"),
+    ("kind", "values", "recorded", "verdict"),
     [
-        ("differs", lambda x: x + 1, "right"),  # another sampler: what is declared holds there, too
-        ("differs", lambda x: x, "wrong"),
-        ("exact", lambda x: x + 1, "wrong"),
+        ("differs", lambda x: x + 1, None, "right"),  # another sampler: what is declared holds there, too
+        ("differs", lambda x: x, lambda inputs: (inputs[0] + 1,), "right"),  # and where it is recorded
+        ("differs", lambda x: x, None, "wrong"),
+        ("exact", lambda x: x + 1, None, "wrong"),
     ],
 )
-def test_a_declaration_holds_for_other_values_of_a_compiled_variant(kind, values, verdict):
+def test_a_declaration_holds_for_other_values_of_a_compiled_variant(kind, values, recorded, verdict):
     subject = Subject(
         name="rule",
         inputs=(X,),
         names=("x",),
         differentiable=(True,),
         forward=lambda inputs: inputs,
+        recorded=recorded,
         pullback=lambda inputs, cotangents: (2 * cotangents[0],),
         variants={"compiled": (lambda inputs: (values(inputs[0]),), lambda inputs, cots: (3 * cots[0],))},
         intent=Intent(kind, reason="implicit"),

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import tensorflow as tf
@@ -20,7 +21,7 @@ from pullback.rule import reach
 from pullback.view.adapter import Adapter
 from pullback.view.arguments import is_array
 from pullback.view.framework import Run, Vjp
-from pullback.view.subject import Array, Arrays
+from pullback.view.subject import Array, Arrays, Subject
 from pullback.view.tensorflow import native
 from pullback.view.tensorflow.leaves import array_of, is_variable, quiet, tensor_of, variable_of
 from pullback.view.tensorflow.words import TensorFlowWords
@@ -97,6 +98,15 @@ class TensorFlowAdapter(Adapter):
             tape.watch([s for s in moving if not isinstance(s, tf.Variable)])
             outputs = run(sources)
         return list(tape.gradient(outputs, moving, output_gradients=list(cotangents)))
+
+    def recorded(self, sources: Sequence[Any]) -> list[Any]:
+        """Give the outputs as they are where a tape records: a function may run in another way there."""
+        with tf.GradientTape() as tape:
+            tape.watch([s for s in self.among(sources) if not isinstance(s, tf.Variable)])
+            return self.run()(sources)
+
+    def subject(self) -> Subject:
+        return replace(super().subject(), recorded=self.forward_of(self.recorded))
 
     def second(
         self, run: Run, sources: Sequence[Any], cotangents: Sequence[Any], weights: Sequence[Any]
