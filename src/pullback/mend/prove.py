@@ -160,6 +160,8 @@ class Prover:
         for point in points:
             if finite(fine, point.inputs) is None:
                 continue
+            if point.extreme and self._overflows(made, point):
+                return point
             try:
                 found = examine(fine, point, self.settings.rng(63), self.settings, own=True)
             except Exception:  # a gradient may have no value where its function has one
@@ -176,6 +178,16 @@ class Prover:
         """Tell whether the rule as it is fails at a point, too, or does not fit the shapes there."""
         given = tuple(x.astype(g.dtype) for x, g in zip(point.inputs, self.subject.inputs))
         return not fits(self.subject, given)
+
+    def _overflows(self, made: Subject, point: Point) -> bool:
+        """Tell whether a variant is not finite at a point where the rule as it is was."""
+        given = tuple(x.astype(g.dtype) for x, g in zip(point.inputs, self.subject.inputs))
+        outputs = finite(self.subject, given)
+        if outputs is None:
+            return False
+        ones = tuple(map(np.ones_like, outputs))
+        old, new = (_is_finite(subject, given, ones) for subject in (self.subject, made))
+        return old and not new
 
     def twice(self, tried: Tried, inputs: Arrays) -> bool:
         """Tell whether the second order of a variant is right at a point."""
@@ -198,6 +210,14 @@ class Prover:
         explains = None if None in known else tuple(cause for some in known for cause in some or ())
         source = self.region.source
         return Patch(source.file, source.text, proof.spans, words, points, order, explains)
+
+
+def _is_finite(subject: Subject, inputs: Arrays, cotangents: Arrays) -> bool:
+    try:
+        found = subject.pullback(inputs, cotangents)
+    except Exception:  # a gradient may have no value where its function has one
+        return False
+    return all(g is None or bool(np.isfinite(g).all()) for g in found)
 
 
 def _beside(tried: Tried, inputs: Arrays, rng: np.random.Generator) -> Iterator[Point]:

@@ -159,6 +159,11 @@ def test_an_edit_that_mends_the_first_order_alone_says_so():
     assert patch.rest == "its second order stays wrong"
 
 
+def test_an_edit_that_overflows_where_the_rule_does_not_is_no_patch():
+    found = mend(RULES.Softened.apply, (torch.tensor(normal(4)),), {}, WRONG, budget=10.0)
+    assert not any("cosh" in edited(patch.text, patch.spans) for patch in found.patches)
+
+
 def opened(function, *ran):
     return [followed(function, way).__name__ for way in ways(function, ran)]
 
