@@ -134,7 +134,7 @@ class TensorFlowAdapter(Adapter):
     def jvp(self, run: Run, sources: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:
         moving, pushed = self.among(sources), self.among(tangents)
         if any(not source.dtype.is_floating for source in moving):
-            raise TypeError("TensorFlow's forward mode takes floating tensors only")
+            raise NotImplementedError("TensorFlow's forward mode takes floating tensors only")
         with tf.autodiff.ForwardAccumulator(moving, pushed) as accumulator:
             outputs = run(sources)
         return [accumulator.jvp(o) for o in outputs]
