@@ -176,18 +176,21 @@ class Prover:
 
     def _fails(self, point: Point) -> bool:
         """Tell whether the rule as it is fails at a point, too, or does not fit the shapes there."""
-        given = tuple(x.astype(g.dtype) for x, g in zip(point.inputs, self.subject.inputs))
-        return not fits(self.subject, given)
+        return not fits(self.subject, self._given(point))
 
     def _overflows(self, made: Subject, point: Point) -> bool:
         """Tell whether a variant is not finite at a point where the rule as it is was."""
-        given = tuple(x.astype(g.dtype) for x, g in zip(point.inputs, self.subject.inputs))
+        given = self._given(point)
         outputs = finite(self.subject, given)
         if outputs is None:
             return False
         ones = tuple(map(np.ones_like, outputs))
         old, new = (_is_finite(subject, given, ones) for subject in (self.subject, made))
         return old and not new
+
+    def _given(self, point: Point) -> Arrays:
+        """Give a point in the dtypes that the rule was given."""
+        return tuple(x.astype(g.dtype) for x, g in zip(point.inputs, self.subject.inputs))
 
     def twice(self, tried: Tried, inputs: Arrays) -> bool:
         """Tell whether the second order of a variant is right at a point."""
