@@ -181,6 +181,11 @@ def function_of(
             if result is not None:
                 return result
         made, tensors = plan(rule, args, kwargs)
+        shortcut = rule.shortcuts.get(made)
+        if shortcut is not None:
+            result = shortcut(tensors)
+            if result is not None:
+                return result
         if made.symbolic:
             from pullback.keras.layer import into_model
 

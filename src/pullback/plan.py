@@ -10,8 +10,9 @@ the same way.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from math import copysign
 from typing import Any, NoReturn
 
 from pullback import hosts, tree
@@ -22,7 +23,8 @@ from pullback.hosts.numpy import HOST as NUMPY
 from pullback.hosts.operation import Tensor
 from pullback.rule import Rule
 
-_CONSTANTS = (int, bool, str, type(None))  # statics that are the same if they are equal
+_CONSTANTS = (int, float, bool, str, type(None))  # statics that hold nothing, and are the same if equal
+_MOST = 64  # plans of calls that differ in their constants alone
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +57,9 @@ class Plan:
     keywords: frozenset[str]
     count: int  # of the tensors
     flat: bool  # whether the arguments are tensors and nothing else
+    closed: bool  # whether they are tensors and constants: an object among them may hold anything
     symbolic: bool = False  # its tensors are those of a Keras model: there is nothing to run yet
+    memo: dict[Any, Any] = field(default_factory=dict, repr=False)  # what hosts have heard of such calls
 
     def arguments(self, tensors: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
         """Give the arguments of the call with these tensors in the places of its own."""
@@ -72,6 +76,23 @@ class Plan:
             else:
                 args.append(slot.filled(tensors))
         return args, kwargs
+
+    @property
+    def way(self) -> Any:
+        """Name the plan for a shorter way: where the call is tensors alone, their number is enough."""
+        return self.count if self.flat else self
+
+    def body(self) -> Callable[..., Any]:
+        """Give the body as a function of the tensors alone."""
+        body = self.rule.body
+        if self.flat:
+            return body
+
+        def run(*tensors: Any) -> Any:
+            args, kwargs = self.arguments(tensors)
+            return body(*args, **kwargs)
+
+        return run
 
     def named(self, tensors: Sequence[Any]) -> dict[str, Any]:
         """Give all arguments by their names."""
@@ -105,33 +126,42 @@ def plan(rule: Rule, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Pla
         form = (form, *kwargs)
     known = rule.plans.get(form)
     if known is not None:
-        made, places, statics = known
-        tensors = list(values) if places is None else [values[place] for place in places]
-        if made.host.ready(tensors) and (not statics or all(values[i] == static for i, static in statics)):
-            return made, tensors
+        places, constants, plans = known
+        made = plans.get(_key(values, constants) if constants else ())
+        if made is not None:
+            tensors = list(values) if places is None else [values[place] for place in places]
+            if made.host.ready(tensors):
+                return made, tensors
     made, tensors = _made(rule, args, kwargs)
-    _remember(form, made, args, kwargs)
+    if made.closed and not made.symbolic:
+        made = _remembered(form, made, values, list(kwargs))
     return made, tensors
 
 
-def _remember(form: Any, made: Plan, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    """Let calls of the same types find a plan again, if its arguments are tensors and plain statics."""
-    passed = [slot for slot in made.slots if slot.passed]
-    if made.symbolic or any(slot.tree is not None or slot.has_tensor > slot.passed for slot in made.slots):
-        return
-    keywords = list(kwargs)
-    places: list[int] = []
-    statics: list[tuple[int, Any]] = []
-    for i, slot in enumerate(passed):
-        place = i if i < len(args) else len(args) + keywords.index(slot.name)
-        if slot.has_tensor:
-            places.append(place)
-        elif type(slot.leaves[0]) in _CONSTANTS:
-            statics.append((place, slot.leaves[0]))
-        else:
-            return
-    as_given = places == list(range(len(args) + len(kwargs)))
-    made.rule.plans[form] = made, None if as_given else places, statics
+def _key(values: Sequence[Any], constants: Sequence[int]) -> tuple[Any, ...]:
+    """List the constants of a call; those of equal types are the same if these lists are equal."""
+    key = tuple([values[place] for place in constants])
+    if 0.0 in key:  # or -0.0, which is equal to it
+        key = (*key, *[copysign(1, value) for value in key if type(value) is float])
+    return key
+
+
+def _remembered(form: Any, made: Plan, values: Sequence[Any], keywords: list[str]) -> Plan:
+    """Let calls of the same types and the same constants find a plan again; give the one that they find."""
+    places: dict[bool, list[int]] = {True: [], False: []}
+    first = len(values) - len(keywords)
+    for i, slot in enumerate(slot for slot in made.slots if slot.passed):
+        places[slot.has_tensor].append(i if i < first else first + keywords.index(slot.name))
+    tensors, constants = places[True], places[False]
+    as_given = None if tensors == list(range(len(values))) else tensors
+    *_, plans = made.rule.plans.setdefault(form, (as_given, constants, {}))
+    if len(plans) >= _MOST:  # a constant that is another one in every call
+        plans.clear()
+        made.rule.shortcuts.clear()
+    known: Plan = plans.setdefault(_key(values, constants), made)
+    if known.host is not made.host:
+        known = plans[_key(values, constants)] = made
+    return known
 
 
 def _made(rule: Rule, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Plan, list[Tensor]]:
@@ -158,7 +188,11 @@ def _made(rule: Rule, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Pl
                 )
         slots.append(Slot(argument.name, tuple(statics), argument.tree, argument.passed, tuple(places)))
     flat = _is_flat(slots, keywords)
-    return Plan(rule, host, tuple(slots), keywords, len(tensors), flat, symbolic), tensors
+    closed = not any(
+        slot.tree is not None or type(slot.leaves[0]) not in _CONSTANTS if slot.passed else slot.has_tensor
+        for slot in slots
+    )
+    return Plan(rule, host, tuple(slots), keywords, len(tensors), flat, closed, symbolic), tensors
 
 
 def _is_flat(slots: Sequence[Slot], keywords: frozenset[str]) -> bool:

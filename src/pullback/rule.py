@@ -12,7 +12,7 @@ import inspect
 import keyword
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from types import CodeType
 from typing import Any, Literal
@@ -65,11 +65,9 @@ class Rule:
     # What a value of its own remembers: what hosts have measured of it, and the plans of its calls.
     memo: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)
     plans: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)
-    # Where a host that has learned enough of calls with so many tensors, and nothing else, puts a shorter
-    # way: tensors ↦ result, or None for a call that must go the long one.
-    shortcuts: dict[int, Callable[[tuple[Any, ...]], Any]] = field(
-        default_factory=dict, init=False, repr=False
-    )
+    # Where a host that has learned enough of a plan puts a shorter way: tensors ↦ result, or None for a call
+    # that must go the long one. The key is `Plan.way`.
+    shortcuts: dict[Any, Callable[[Sequence[Any]], Any]] = field(default_factory=dict, init=False, repr=False)
 
     @functools.cached_property
     def function(self) -> Callable[..., Any]:

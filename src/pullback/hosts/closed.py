@@ -1,6 +1,6 @@
 """Whether a body can reach a tensor that it is not handed: most cannot, and need no listening.
 
-Such a body is called with tensors alone, and names nothing but constants, the code of libraries, and
+Such a body is called with tensors and constants, and names nothing but constants, the code of libraries, and
 functions of the program of which the same is true. What the names mean is looked at in every call: a global
 can be bound anew.
 """
@@ -46,13 +46,13 @@ def is_closed(operation: Any) -> bool:
                 if look() is not value:
                     break
             else:
-                return closed and operation.plan.flat  # an object among the arguments may hold anything
+                return closed and operation.plan.closed
         except ValueError:  # a cell that is empty now
             pass
     names = []
     closed = _follow(operation.plan.rule.body, names)
     operation.memo[_CLOSED] = names, closed
-    return closed and operation.plan.flat
+    return closed and operation.plan.closed
 
 
 def watched(operation: Any) -> list[Named]:

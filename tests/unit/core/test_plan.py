@@ -96,6 +96,31 @@ def test_another_static_is_another_plan(other):
     assert (type(found), found) == (type(other), other)
 
 
+def test_calls_that_differ_in_a_constant_find_their_plans_again():
+    rule = rule_of(positional)
+    made = [plans.plan(rule, (A, y), {"axis": axis})[0] for y in (0.0, -0.0, 2.0) for axis in (0, 1)]
+    again = [plans.plan(rule, (A, y), {"axis": axis})[0] for y in (0.0, -0.0, 2.0) for axis in (0, 1)]
+    assert len(set(made)) == 6
+    assert again == made
+    assert [str(plan.slots[1].leaves[0]) for plan in made] == ["0.0", "0.0", "-0.0", "-0.0", "2.0", "2.0"]
+
+
+def test_a_constant_that_is_another_one_in_every_call_fills_no_memory():
+    rule = rule_of(positional)
+    for step in range(1000):
+        made, tensors = plans.plan(rule, (A, step / 7), {})
+        assert made.arguments(tensors)[0][1] == step / 7
+    ((_, _, known),) = rule.plans.values()
+    assert len(known) < 100
+
+
+@pytest.mark.parametrize(
+    ("args", "closed"), [((A,), True), ((A, 2.0, 1), True), ((A, [B]), False), ((A, object()), False)]
+)
+def test_a_call_of_tensors_and_constants_is_closed(args, closed):
+    assert plans.plan(rule_of(positional), args, {})[0].closed is closed
+
+
 def test_a_default_that_is_a_tensor_is_a_tensor_of_the_call():
     made, tensors = plans.plan(rule_of(by_default), (A,), {})
     assert made.count == 2

@@ -4,7 +4,12 @@ import pytest
 import tensorflow as tf
 
 import pullback as pb
-from pullback.errors import CapturedTensorError, CotangentShapeError, VectorConditionError
+from pullback.errors import (
+    CapturedTensorError,
+    CotangentShapeError,
+    SecondOrderError,
+    VectorConditionError,
+)
 
 X = tf.constant([0.3, -0.7])
 WEIGHT = tf.constant(2.0)
@@ -44,6 +49,7 @@ def unknown():
     for rule in (by_helper, sine):
         rule.rule.shortcuts.clear()
         rule.rule.memo.clear()
+        rule.rule.plans.clear()
 
 
 def test_a_rule_that_reaches_nothing_takes_it_from_the_second_recorded_call_on():
@@ -59,6 +65,33 @@ def test_an_example_keeps_no_rule_from_it():
     for _ in range(3):
         gradient(pb.ops.silu, X)
     assert pb.ops.silu.rule.shortcuts
+
+
+def test_a_call_with_constants_takes_one_for_each_of_them():
+    @pb.custom_gradient
+    def power(x, exponent, *, scale=1.0):
+        return scale * x**exponent, lambda dy: dy * scale * exponent * x ** (exponent - 1)
+
+    for _ in range(3):
+        for exponent, scale in ((2, 0.5), (3, 0.5), (2, 2.0)):
+            (dx,) = gradient(lambda x, n=exponent, s=scale: power(x, n, scale=s), X)
+            assert dx.numpy() == pytest.approx((scale * exponent * X ** (exponent - 1)).numpy())
+    assert len(power.rule.shortcuts) == 3
+    (second,) = gradient(lambda x: gradient(lambda x: power(x, 3, scale=0.5), x), X)
+    assert second.numpy() == pytest.approx((3 * X).numpy())
+
+
+def test_what_one_constant_does_is_not_what_another_does():
+    @pb.custom_gradient
+    def noisy(x, noise):
+        y = x + tf.random.normal([2]) if noise else x + 0
+        return y * y, lambda dy: 2 * dy * y
+
+    for _ in range(3):
+        gradient(lambda x: noisy(x, False), X)
+    for _ in range(3):
+        with pytest.raises(SecondOrderError, match="random"):
+            gradient(lambda x: gradient(lambda x: noisy(x, True), x), X)
 
 
 def test_a_name_that_means_something_else_closes_it(monkeypatch):

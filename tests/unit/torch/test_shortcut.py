@@ -64,6 +64,54 @@ def test_an_example_keeps_no_rule_from_it():
         assert shortcuts(rule, X)
 
 
+def test_a_call_with_constants_takes_one_for_each_of_them():
+    @pb.custom_gradient
+    def power(x, exponent, *, scale=1.0):
+        return scale * x**exponent, lambda dy: dy * scale * exponent * x ** (exponent - 1)
+
+    for _ in range(3):
+        for exponent, scale in ((2, 0.5), (3, 0.5), (2, 2.0)):
+            y = power(X, exponent, scale=scale)
+            assert torch.equal(y, scale * X**exponent)
+            (gradient,) = torch.autograd.grad(y.sum(), X)
+            assert torch.allclose(gradient, scale * exponent * X ** (exponent - 1))
+    assert len(power.rule.shortcuts) == 3
+    x = X.double().detach().requires_grad_()
+    assert torch.autograd.gradgradcheck(lambda x: power(x, 3, scale=0.5), x)
+
+
+def test_a_call_with_an_object_takes_none():
+    @pb.custom_gradient
+    def scaled(x, by):
+        return x * by["factor"], lambda dy: dy * by["factor"]
+
+    for _ in range(3):
+        scaled(X, {"factor": 2.0})
+    assert not scaled.rule.shortcuts
+
+
+def test_whole_numbers_among_its_tensors_open_no_second_one():
+    @pb.custom_gradient
+    def taken(x, at, *, scale=1.0):
+        return x[at] * scale, lambda dy: {"x": torch.zeros_like(x).index_add(0, at, dy * scale)}
+
+    for _ in range(5):
+        (gradient,) = torch.autograd.grad(taken(X, torch.tensor([1]), scale=3.0).sum(), X)
+        assert gradient.equal(torch.tensor([0.0, 3.0]))
+    assert len(taken.rule.shortcuts) == 1
+
+
+def test_a_grad_that_closes_over_nothing_takes_it():
+    @pb.custom_gradient
+    def double(x):
+        return 2 * x, lambda dy: dy * 2
+
+    for _ in range(3):
+        y = double(X)
+        assert torch.autograd.grad(y.sum(), X)[0].equal(torch.full((2,), 2.0))
+    assert hasattr(y.grad_fn, "kept")
+
+
 @pytest.mark.parametrize(("rule", "name"), [(by_helper, "helper"), (by_alias, "alias")])
 def test_a_name_that_means_something_else_closes_it(rule, name, monkeypatch):
     for _ in range(3):

@@ -29,13 +29,14 @@ def apply(operation: Operation, tensors: list[Any]) -> list[Any]:
     if not recording.could_record():  # nobody differentiates: keep nothing
         return operation.forward(tensors)[0]
     closed = is_closed(operation)
-    if closed and _EFFECTS in operation.memo:  # it needs no listening
-        rule = operation.plan.rule
-        if len(tensors) not in rule.shortcuts:
-            rule.shortcuts[len(tensors)] = shortcut(operation)
-        result, variables, mark = _unrecorded(rule.body, tensors, rule.where)
+    known = operation.plan.memo.get(_EFFECTS) if closed else None
+    if known is not None:  # it needs no listening
+        plan = operation.plan
+        if plan.way not in plan.rule.shortcuts:
+            plan.rule.shortcuts[plan.way] = shortcut(operation, known)
+        result, variables, mark = _unrecorded(plan.body(), tensors, plan.where)
         ran = operation.ran(tensors, result)  # type: ignore[attr-defined]
-        return _recorded(operation, tensors, ran, variables, operation.memo[_EFFECTS], mark)
+        return _recorded(operation, tensors, ran, variables, known, mark)
     effects = Effects(tensors)
     ran, variables, mark = listened(operation.forward, [tensors], operation.where, effects)
     captures.refuse_named(operation, tensors)
@@ -45,16 +46,16 @@ def apply(operation: Operation, tensors: list[Any]) -> list[Any]:
     if effects.records:  # the tapes outside have recorded what the body's own did: copies are free of that
         mark = recording.next_tensor_id()
     if closed:
-        operation.memo[_EFFECTS] = effects
+        operation.plan.memo[_EFFECTS] = effects
     return _recorded(operation, tensors, ran, variables, effects, mark)
 
 
-def shortcut(operation: Any) -> Callable[[tuple[Any, ...]], Any]:
+def shortcut(operation: Any, effects: Effects) -> Callable[[Sequence[Any]], Any]:
     """Give what runs further calls of a plan whose body is closed; None is its answer to any other call."""
-    plan, host, rule = operation.plan, operation.host, operation.rule
-    names, effects, application = watched(operation), operation.memo[_EFFECTS], type(operation)
+    plan, host, rule, body = operation.plan, operation.host, operation.rule, operation.plan.body()
+    names, application = watched(operation), type(operation)
 
-    def run_shortly(given: tuple[Any, ...]) -> Any:
+    def run_shortly(given: Sequence[Any]) -> Any:
         if (
             not host.ready(given)
             or host.bypassed is not None
@@ -68,7 +69,7 @@ def shortcut(operation: Any) -> Callable[[tuple[Any, ...]], Any]:
                     return rule.shortcuts.clear()
         except ValueError:  # a cell that is empty now
             return rule.shortcuts.clear()
-        result, variables, mark = _unrecorded(rule.body, given, rule.where)
+        result, variables, mark = _unrecorded(body, given, rule.where)
         operation, tensors = application(plan), list(given)
         ran = operation.ran(tensors, result)
         values = _recorded(operation, tensors, ran, variables, effects, mark)

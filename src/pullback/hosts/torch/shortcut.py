@@ -10,7 +10,7 @@ has returned.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import CellType, FunctionType
 from typing import Any
 
@@ -28,7 +28,7 @@ _transforming, _level, _getrefcount = private.transforming, private.level, sys.g
 _jit_tracing = private.jit_tracing
 
 
-def shortcut(operation: Any, record: Callable[..., list[Any]]) -> Callable[[tuple[Any, ...]], Any]:
+def shortcut(operation: Any, record: Callable[..., list[Any]]) -> Callable[[Sequence[Any]], Any]:
     """Give what runs further calls of a plan and records them; None is its answer to a call that is unusual.
 
     `record` is the long way, for what a body has returned.
@@ -37,7 +37,7 @@ def shortcut(operation: Any, record: Callable[..., list[Any]]) -> Callable[[tupl
     names, known, shortcuts = watched(operation), effects.of(operation), operation.plan.rule.shortcuts
     assert known is not None
 
-    def run_shortly(tensors: tuple[Any, ...]) -> Any:
+    def run_shortly(tensors: Sequence[Any]) -> Any:
         if (
             not host.ready(tensors)
             or not _is_grad_enabled()
@@ -72,7 +72,7 @@ class _Way:
 
     def __init__(self, operation: Any) -> None:
         self.operation = operation
-        self.body = operation.plan.rule.body
+        self.body = operation.plan.body()
         self.count = operation.plan.count
         self.code: Any = None  # of a `grad` that is known to take the cotangents, and its globals
         self.space: Any = None
@@ -108,16 +108,14 @@ class ShortNode(torch.autograd.Function):
             or grad.__kwdefaults__ is not None
         ):
             return [result]
-        code, closure = grad.__code__, grad.__closure__
-        if closure is None:
-            return [result]
+        code = grad.__code__
         if code is not way.code or len(outputs) != way.many:
             if not way.operation.takes(grad, len(outputs)):
                 return [result]
             way.code, way.space, way.many = code, grad.__globals__, len(outputs)
         saved = [*tensors]
         recipe: list[Any] = []
-        for cell in closure:
+        for cell in grad.__closure__ or ():
             try:
                 content = cell.cell_contents
             except ValueError:  # not filled yet
