@@ -4,6 +4,7 @@ import gc
 import importlib.util
 import mmap
 import os
+import sys
 from pathlib import Path
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
@@ -11,14 +12,15 @@ os.environ.setdefault("KERAS_BACKEND", "tensorflow")
 # One process of tests for each core: more threads would only wait for each other.
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
-# JAX compiles every operation of every shape: a test process and the commands that it starts share what was
-# compiled. Two test processes do not: JAX writes an entry in place, and the other one would read half of it.
+# JAX compiles every operation of every shape. Test processes share what was compiled (below), and the commands
+# that one of them starts share theirs: JAX writes an entry in place, and who reads half of one warns.
 # (Set, not proposed: the process that starts the others reads this file too, and they inherit what it set.)
-os.environ["JAX_COMPILATION_CACHE_DIR"] = str(
-    Path(__file__).parents[1] / ".cache" / "jax" / os.environ.get("PYTEST_XDIST_WORKER", "alone")
-)
+CACHE = Path(__file__).parents[1] / ".cache" / "jax"
+os.environ["JAX_COMPILATION_CACHE_DIR"] = str(CACHE / os.environ.get("PYTEST_XDIST_WORKER", "alone"))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
+# PyTorch's compiler collects garbage behind each function; with three frameworks in sight that takes longer.
+os.environ.setdefault("TORCH_DYNAMO_RUN_GC_AFTER_COMPILE", "0")
 QUICK = {
     "xla_backend_optimization_level": "0",
     "xla_cpu_use_fusion_emitters": "false",
@@ -55,14 +57,20 @@ def pytest_collection_finish(session):
     """
     gc.collect()
     gc.freeze()
+    if "jax" in sys.modules:
+        from jax.experimental.compilation_cache import compilation_cache
+
+        compilation_cache.reset_cache()
+        sys.modules["jax"].config.update("jax_compilation_cache_dir", str(CACHE / "tests"))
 
 
+COLLECTS = {"gc", "gain", "of_torch"}  # a name that such a file imports
 _begun = set()
 
 
 def pytest_runtest_setup(item):
-    """Do the same before the first test of each file: with what compilers keep, it is millions again."""
-    if item.path not in _begun:
+    """Do the same before the first test of a file that collects: with what compilers keep, it is millions."""
+    if item.path not in _begun and COLLECTS.intersection(vars(item.module)):
         _begun.add(item.path)
         gc.collect()
         gc.freeze()
