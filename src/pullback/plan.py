@@ -77,6 +77,11 @@ class Plan:
                 args.append(slot.filled(tensors))
         return args, kwargs
 
+    def converted(self, tensors: Sequence[Any]) -> list[Tensor]:
+        """Give what stands in the places of the tensors as the host computes with it."""
+        where = self.rule.where
+        return [self.host.tensor(t, where=where, argument=name) for t, name in zip(tensors, self.names)]
+
     @property
     def way(self) -> Any:
         """Name the plan for a shorter way: where the call is tensors alone, their number is enough."""
@@ -132,6 +137,8 @@ def plan(rule: Rule, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Pla
             tensors = list(values) if places is None else [values[place] for place in places]
             if made.host.ready(tensors):
                 return made, tensors
+            if all(hosts.role(type(tensor)) is made.host for tensor in tensors):
+                return made, made.converted(tensors)
     made, tensors = _made(rule, args, kwargs)
     if made.closed and not made.symbolic:
         made = _remembered(form, made, values, list(kwargs))

@@ -121,11 +121,11 @@ def require_tokens(call: Call, argument: str, value: Array | None, shape: Sequen
         )
 
 
-def require_labels(call: Call, labels: Array, count: Any, ignored: Array) -> Array:
+def require_labels(call: Call, labels: Array, count: Any, counted: Array) -> Array:
     """Refuse labels that are no class; give where they are none, as far as nobody can be told now."""
     xp = namespace(labels)
     classes = count if isinstance(count, int) else call.kernels.index(count)
-    outside = ~ignored & ((labels < 0) | (labels >= classes))
+    outside = counted & ((labels < 0) | (labels >= classes))
     if call.host.readable(outside):
         if bool(xp.any(outside)):
             raise call.refused(
@@ -145,7 +145,8 @@ def coefficients(c: Array, reduction: str) -> Array:
         return c
     xp = namespace(c)
     weight = xp.sum(c)
-    return xp.where(weight == 0, xp.zeros_like(c), c / xp.where(weight == 0, weight + 1, weight))
+    nothing = weight == 0
+    return xp.where(nothing, xp.zeros_like(c), c / xp.where(nothing, xp.ones_like(weight), weight))
 
 
 def require_option(name: str, option: str, value: Any, least: float, below: float, *, above: bool) -> None:

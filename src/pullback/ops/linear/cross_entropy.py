@@ -128,9 +128,10 @@ def loss(
     x, flat = call.tokens(x, 1), k.index(call.tokens(labels, 0))
     xp = namespace(x)
     counted = flat != ignore_index
-    outside = require_labels(call, flat, k.length(w), ~counted)
+    outside = require_labels(call, flat, k.length(w), counted)
     zero = k.zeros(x)
-    c = xp.where(counted, zero + 1 if weights is None else k.wide(call.tokens(weights, 0)), zero)
+    weighed = None if weights is None else k.wide(call.tokens(weights, 0))
+    c = xp.astype(counted, zero.dtype) if weighed is None else xp.where(counted, weighed, zero)
     c = xp.where(outside, zero + np.nan, c)
     c = coefficients(c, reduction)
     count, classes = call.shape(x)[0], call.shape(w)[0]
