@@ -12,8 +12,8 @@ os.environ.setdefault("KERAS_BACKEND", "tensorflow")
 # One process of tests for each core: more threads would only wait for each other.
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
-# JAX compiles every operation of every shape. Test processes share what was compiled (below), and the commands
-# that one of them starts share theirs: JAX writes an entry in place, and who reads half of one warns.
+# JAX compiles every operation of every shape. Test processes share what was compiled (below), and so do the
+# commands that one of them starts: JAX writes an entry in place, and who reads half of one warns.
 # (Set, not proposed: the process that starts the others reads this file too, and they inherit what it set.)
 CACHE = Path(__file__).parents[1] / ".cache" / "jax"
 os.environ["JAX_COMPILATION_CACHE_DIR"] = str(CACHE / os.environ.get("PYTEST_XDIST_WORKER", "alone"))

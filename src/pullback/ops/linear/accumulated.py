@@ -53,7 +53,7 @@ def weighted_sum(
     parts = {"x": dx, "coefficients": losses, **dict(zip(("w", "bias"), dws))}
 
     def grad(dy: Array) -> Any:
-        return {name: k.times(dy, part) for name, part in parts.items()}
+        return dict(zip(parts, k.times(dy, list(parts.values()))))
 
     return total, grad
 

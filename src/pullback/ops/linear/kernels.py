@@ -61,8 +61,8 @@ class Kernels(Protocol):
     def added(self, dw: Array, g: Array, x: Array, start: Any) -> Array:
         """Give dw + gᵀ·x, or gᵀ·x if x begins at row 0; dw is used up."""
 
-    def times(self, dy: Array, part: Array) -> Array:
-        """Give the product with a scalar: the part itself, where the scalar is known to be 1."""
+    def times(self, dy: Array, parts: Sequence[Array]) -> list[Array]:
+        """Give the products with a scalar: the parts themselves, where the scalar is known to be 1."""
 
     def fused(self, z: Array, labels: Array, c: Array, **options: Any) -> tuple[Array, Array] | None:
         """Give losses and slopes of logits by one kernel; None where there is none, and nothing is done."""

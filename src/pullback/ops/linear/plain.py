@@ -5,6 +5,7 @@ They write over nothing, and ask the host for its products and its wide dtype.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from pullback.namespace import namespace
@@ -28,8 +29,8 @@ def softmax(z: Array, level: Array) -> tuple[Array, Array]:
     return e / total[:, None], xp.log(total)
 
 
-def times(dy: Array, part: Array) -> Array:
-    return dy * kernels_of(part).wide(part)
+def times(dy: Array, parts: Sequence[Array]) -> list[Array]:
+    return [dy * kernels_of(part).wide(part) for part in parts]
 
 
 def fused(z: Array, labels: Array, c: Array, **options: Any) -> None:

@@ -113,10 +113,11 @@ def added(dw: Any, g: Any, x: Any, start: Any) -> Any:
     return across(g, x) if start == 0 else dw + across(g, x)
 
 
-def times(dy: Any, part: Any) -> Any:
-    if _free(dy, part) and hosts.of(dy).idle([dy]) and dy == 1:  # a loss that nobody scales
-        return part
-    return dy * (part if _is_fast(part) else wide(part))
+def times(dy: Any, parts: Sequence[Any]) -> list[Any]:
+    # A loss that nobody scales. A GPU is waited for here, once, and that is less than to scale a matrix.
+    if _free(dy, *parts) and hosts.of(dy).idle([dy]) and dy == 1:
+        return list(parts)
+    return [dy * (part if _is_fast(part) else wide(part)) for part in parts]
 
 
 def fused(z: Any, labels: Any, c: Any, **options: Any) -> tuple[Any, Any] | None:
