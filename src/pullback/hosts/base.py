@@ -133,7 +133,7 @@ class Executing(ABC):
         return False
 
     def recording(self, tensors: Sequence[Tensor]) -> bool:
-        """Tell whether somebody records what is done with these, in eager mode, to differentiate it."""
+        """Tell whether somebody records what is done with these, now, to differentiate it."""
         return False
 
     def alone(self) -> contextlib.AbstractContextManager[None]:

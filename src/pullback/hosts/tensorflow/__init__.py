@@ -204,7 +204,7 @@ class TensorFlowHost(Host):
         return hasattr(tensor, "numpy") and tf.executing_eagerly()
 
     def recording(self, tensors: Sequence[Any]) -> bool:
-        return self.recorded and self.bypassed is None and tf.executing_eagerly() and recording.could_record()
+        return self.recorded and self.bypassed is None and recording.could_record()
 
     def idle(self, tensors: Sequence[Any]) -> bool:
         return (

@@ -1,9 +1,10 @@
 """A scalar loss whose gradient is made while the logits are there: chunks of tokens, each computed once.
 
     L = Σᵢ cᵢ·lossᵢ,   lossᵢ = lseᵢ − (1 − ε)·zᵢ at its label − ε·meanⱼ zᵢⱼ + λ·lseᵢ²
-    gᵢⱼ = cᵢ·((1 + 2λ·lseᵢ)·softmaxᵢⱼ − (1 − ε)·[j = labelᵢ] − ε / V) · cap′
-    dx = g·w,   dw = gᵀ·x,   db = Σᵢ gᵢⱼ,   dcᵢ = lossᵢ
+    gᵢⱼ = ((1 + 2λ·lseᵢ)·softmaxᵢⱼ − (1 − ε)·[j = labelᵢ] − ε / V) · cap′
+    dxᵢ = cᵢ·(g·w)ᵢ,   dw = gᵀ·(c·x),   db = gᵀ·c,   dcᵢ = lossᵢ
 
+The weights go with the small arrays: over the large one, g, each pass counts.
 All of it is known before a cotangent comes: the one of a scalar is a factor. Three products, as many as with
 all logits held; the log-sum-exp way needs four. Whoever wants the value alone pays for three, so the function
 in front takes this way only where somebody records.
@@ -42,11 +43,12 @@ def weighted_sum(
         total, dw, *db = carry
         xs, ys, cs = (k.rows(a, start, size) for a in (x, labels, coefficients))
         z = k.raw_product(xs, w, bias, room)
-        made = k.fused(z, ys, cs, **options) or loss_and_slopes(k, capped(k.wide(z), cap), ys, cs, **options)
+        made = k.fused(z, ys, **options) or loss_and_slopes(k, capped(k.wide(z), cap), ys, **options)
         losses, g = made
-        blocks = (k.into(g, w), losses)
-        db = [b + xp.sum(k.wide(g), axis=0) for b in db]
-        return (total + xp.sum(cs * losses), k.added(dw, g, xs, start), *db), blocks
+        weights = cs[:, None]
+        blocks = (weights * k.into(g, w), losses)
+        db = [b + k.across(g, weights)[:, 0] for b in db]
+        return (total + xp.sum(cs * losses), k.added(dw, g, weights * k.wide(xs), start), *db), blocks
 
     carry = (xp.sum(k.zeros(x)), k.sums_of(w), *([] if bias is None else [xp.zeros_like(k.wide(bias))]))
     (total, *dws), (dx, losses) = k.fold(k.length(x), chunk, look, carry, (x, coefficients))
@@ -59,9 +61,9 @@ def weighted_sum(
 
 
 def loss_and_slopes(
-    k: Kernels, z: Array, labels: Array, c: Array, *, cap: float | None, smoothing: float, z_loss: float
+    k: Kernels, z: Array, labels: Array, *, cap: float | None, smoothing: float, z_loss: float
 ) -> tuple[Array, Array]:
-    """Give the loss of each row of logits, and the slopes of their sum, weighed by c; z is used up."""
+    """Give the loss of each row of logits, and the slopes of it; z is used up."""
     xp = namespace(z)
     top = xp.max(z, axis=1)
     level = finite(xp, top)
@@ -71,8 +73,8 @@ def loss_and_slopes(
     p, rest = k.softmax(z, level)
     lse = level + rest
     losses = rest - (1 - smoothing) * (target - level) - smoothing * (mean - level) + z_loss * lse * lse
-    g = k.scaled(p, c * (1 + 2 * z_loss * lse))
+    g = k.scaled(p, 1 + 2 * z_loss * lse) if z_loss else p
     if smoothing:
-        g = g - (c * smoothing)[:, None] / g.shape[1]
-    g = k.add_picked(g, labels, 0, -(1 - smoothing) * c)
+        g = g - smoothing / g.shape[1]
+    g = k.add_picked(g, labels, 0, xp.full_like(lse, smoothing - 1))
     return losses, g if cap is None else g * (1 - straight * straight)

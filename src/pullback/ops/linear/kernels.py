@@ -64,7 +64,7 @@ class Kernels(Protocol):
     def times(self, dy: Array, parts: Sequence[Array]) -> list[Array]:
         """Give the products with a scalar: the parts themselves, where the scalar is known to be 1."""
 
-    def fused(self, z: Array, labels: Array, c: Array, **options: Any) -> tuple[Array, Array] | None:
+    def fused(self, z: Array, labels: Array, **options: Any) -> tuple[Array, Array] | None:
         """Give losses and slopes of logits by one kernel; None where there is none, and nothing is done."""
 
     def room(self, x: Array, w: Array, size: int) -> Array | None:

@@ -33,7 +33,7 @@ def times(dy: Array, parts: Sequence[Array]) -> list[Array]:
     return [dy * kernels_of(part).wide(part) for part in parts]
 
 
-def fused(z: Array, labels: Array, c: Array, **options: Any) -> None:
+def fused(z: Array, labels: Array, **options: Any) -> None:
     """There is no such kernel."""
 
 

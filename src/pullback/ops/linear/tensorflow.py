@@ -1,7 +1,7 @@
 """TensorFlow: a loop with one turn at a time in a graph, a loop of Python in eager mode.
 
-A graph starts whatever is ready, so independent chunks would all be alive at once: the loop has a carry. XLA
-writes a carry in its place, and has one operation for loss and slopes: there the gradient is made at once.
+A graph starts whatever is ready, so independent chunks would all be alive at once: the loop has a carry. One
+operation gives loss and slopes, and writes over the logits: in a graph the gradient is made with the loss.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from typing import Any
 
 import tensorflow as tf
 
-from pullback.hosts.tensorflow.callback import compiling
 from pullback.ops.linear.kernels import Carry, Folded, Step
 from pullback.ops.linear.plain import added as added
 from pullback.ops.linear.plain import raw_product as raw_product
@@ -22,7 +21,7 @@ from pullback.ops.linear.plain import times as times
 
 
 def adds_in_place(w: Any) -> bool:
-    return not tf.executing_eagerly() and compiling()
+    return not tf.executing_eagerly()
 
 
 def wide(a: Any) -> Any:
@@ -108,13 +107,13 @@ def sums_of(w: Any) -> Any:
 
 
 def fused(
-    z: Any, labels: Any, c: Any, *, cap: float | None, smoothing: float, z_loss: float
+    z: Any, labels: Any, *, cap: float | None, smoothing: float, z_loss: float
 ) -> tuple[Any, Any] | None:
     if cap is not None or smoothing or z_loss or z.dtype.size < 4:
         return None
-    index, _ = _inside(z, labels)  # one that does not count has c = 0, one outside NaN
-    losses, slopes = tf.raw_ops.SparseSoftmaxCrossEntropyWithLogits(features=z, labels=index[:, 1])
-    return losses, slopes * c[:, None]
+    index, _ = _inside(z, labels)  # one that does not count weighs 0, one outside NaN
+    made = tf.raw_ops.SparseSoftmaxCrossEntropyWithLogits(features=z, labels=index[:, 1])
+    return made.loss, made.backprop
 
 
 def _inside(z: Any, places: Any) -> tuple[Any, Any]:

@@ -108,6 +108,7 @@ def sums_of(w: Any) -> Any:
 
 
 def added(dw: Any, g: Any, x: Any, start: Any) -> Any:
+    x = x.to(dw.dtype) if _is_fast(dw) else x
     if dw.dtype == g.dtype == x.dtype and _free(dw, g, x):
         return dw.addmm_(g.T, x, beta=0 if start == 0 else 1)
     return across(g, x) if start == 0 else dw + across(g, x)
@@ -120,8 +121,8 @@ def times(dy: Any, parts: Sequence[Any]) -> list[Any]:
     return [dy * (part if _is_fast(part) else wide(part)) for part in parts]
 
 
-def fused(z: Any, labels: Any, c: Any, **options: Any) -> tuple[Any, Any] | None:
-    if not z.is_cuda or z.dtype is torch.float64 or not _free(z, c) or not hosts.of(z).idle([z, c]):
+def fused(z: Any, labels: Any, **options: Any) -> tuple[Any, Any] | None:
+    if not z.is_cuda or z.dtype is torch.float64 or not _free(z) or not hosts.of(z).idle([z]):
         return None
     try:
         from pullback.ops.linear import triton
@@ -129,7 +130,7 @@ def fused(z: Any, labels: Any, c: Any, **options: Any) -> tuple[Any, Any] | None
         if error.name != "triton":
             raise
         return None
-    return triton.loss_and_slopes(z, labels, c, **options)
+    return triton.loss_and_slopes(z, labels, **options)
 
 
 def softmax(z: Any, level: Any) -> tuple[Any, Any]:

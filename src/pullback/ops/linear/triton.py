@@ -22,7 +22,6 @@ def _capped(s, cap):  # type: ignore[no-untyped-def]
 def _rows(  # type: ignore[no-untyped-def]
     z,
     labels,
-    c,
     losses,
     stride,
     classes,
@@ -35,7 +34,7 @@ def _rows(  # type: ignore[no-untyped-def]
 ):
     row = tl.program_id(0).to(tl.int64)
     z += row * stride
-    label, weight = tl.load(labels + row), tl.load(c + row)
+    label = tl.load(labels + row)
     inside = (label >= 0) & (label < classes)
     target = tl.load(z + label, mask=inside, other=0.0).to(tl.float32)
     if capped:
@@ -61,31 +60,30 @@ def _rows(  # type: ignore[no-untyped-def]
     if smoothed:
         loss -= eps * (sums / classes - level)
     tl.store(losses + row, loss)
-    factor = weight * (1 + 2 * z_loss * lse) / total
+    factor = (1 + 2 * z_loss * lse) / total
     last = (classes - 1) // block * block
     for start in range(0, classes, block):
         at = last - start + tl.arange(0, block)
         s = tl.load(z + at, mask=at < classes, other=0.0, eviction_policy="evict_first").to(tl.float32)
         if capped:
             s = _capped(s, cap)
-        g = factor * tl.exp(s - level) - weight * eps / classes
-        g -= tl.where(at == label, weight * (1 - eps), 0.0)
+        g = factor * tl.exp(s - level) - eps / classes
+        g -= tl.where(at == label, 1 - eps, 0.0)
         if capped:
             g *= 1 - (s / cap) * (s / cap)
         tl.store(z + at, g.to(z.dtype.element_ty), mask=at < classes, eviction_policy="evict_first")
 
 
 def loss_and_slopes(
-    z: Any, labels: Any, c: Any, *, cap: float | None, smoothing: float, z_loss: float
+    z: Any, labels: Any, *, cap: float | None, smoothing: float, z_loss: float
 ) -> tuple[Any, Any]:
-    """Give the loss of each row of logits before their cap, and the slopes of their weighted sum, in z."""
-    losses = torch.empty_like(c)
+    """Give the loss of each row of logits before their cap, and the slopes of it, in z."""
+    losses = z.new_empty(len(z), dtype=torch.float32)
     if len(z):
         block = min(16384, triton.next_power_of_2(z.shape[1]))  # the fastest of those tried on an H200
         _rows[(len(z),)](
             z,
             labels,
-            c,
             losses,
             z.stride(0),
             z.shape[1],
