@@ -306,3 +306,21 @@ def test_a_label_outside_is_told_in_a_graph_and_is_nan_where_nobody_can_be_told(
     with pytest.raises(tf.errors.InvalidArgumentError, match="a label is outside the classes"):
         tf.function(pb.ops.linear_cross_entropy)(tf.constant(x), tf.constant(w), tf.constant(labels))
     assert np.isnan(jax.jit(pb.ops.linear_cross_entropy)(x, w, labels))
+
+
+@pytest.mark.parametrize(
+    ("taped", "compiled", "products"), [(True, True, 3), (False, True, 1), (True, False, 4), (False, False, 1)]
+)
+def test_a_graph_has_as_many_products_as_its_way_needs(taped, compiled, products):
+    x, w, labels = tf.ones((4, 3)), tf.ones((5, 3)), tf.range(4)
+
+    def loss(x, w):
+        with tf.GradientTape() as tape:
+            tape.watch([x, w])
+            y = pb.ops.linear_cross_entropy(x, w, labels)
+        return tape.gradient(y, [x, w])
+
+    step = loss if taped else lambda x, w: pb.ops.linear_cross_entropy(x, w, labels)
+    graph = tf.function(step, jit_compile=compiled).get_concrete_function(x, w).graph.as_graph_def()
+    nodes = [*graph.node, *(node for function in graph.library.function for node in function.node_def)]
+    assert sum(node.op == "MatMul" for node in nodes) == products

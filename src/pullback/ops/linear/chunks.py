@@ -2,7 +2,7 @@
 
 A processor is fastest while a chunk of classes stays near it: 8 MiB of float32. A GPU needs large products:
 256 MiB. With chunks of tokens the gradient of the matrix is read and written once a chunk: they are larger,
-64 MiB near a processor, and 2048 tokens on a GPU.
+near a processor what the host says (`Kernels.HELD`), and 2048 tokens on a GPU.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 from pullback.errors import OptionError
 
-NEAR, FAR, WHOLE, TOKENS = 2**21, 2**26, 2**24, 2048
+NEAR, FAR, TOKENS = 2**21, 2**26, 2048
 STEP = 128  # the least, and what longer ones are multiples of
 
 
@@ -21,9 +21,9 @@ def classes_of(name: str, chunk: Any, tokens: int | None, classes: int | None, *
     return _chunk(name, chunk, (NEAR if near else FAR) // max(tokens or 1024, 1), classes)
 
 
-def tokens_of(name: str, chunk: Any, classes: int | None, tokens: int | None, *, near: bool) -> int:
-    """Give how many tokens are looked at together, with so many classes."""
-    return _chunk(name, chunk, WHOLE // max(classes or 1024, 1) if near else TOKENS, tokens)
+def tokens_of(name: str, chunk: Any, classes: int | None, tokens: int | None, *, held: int | None) -> int:
+    """Give how many tokens are looked at together, with so many classes; `held` is for a processor."""
+    return _chunk(name, chunk, TOKENS if held is None else held // max(classes or 1024, 1), tokens)
 
 
 def _chunk(name: str, chunk: Any, wanted: int, length: int | None) -> int:

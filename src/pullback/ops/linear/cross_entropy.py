@@ -137,7 +137,7 @@ def loss(
     count, classes = call.shape(x)[0], call.shape(w)[0]
     moving = [t for t in (x, w, bias, weights) if t is not None]
     if reduction != "none" and k.adds_in_place(w) and host.recording(moving):
-        size = tokens_of(name, chunk, classes, count, near=k.is_near(x))
+        size = tokens_of(name, chunk, classes, count, held=k.HELD if k.is_near(x) else None)
         return weighted_sum(
             x, w, bias, flat, c, cap=soft_cap, smoothing=label_smoothing, z_loss=z_loss, chunk=size
         )

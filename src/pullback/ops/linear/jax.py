@@ -10,6 +10,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from pullback.ops.linear.kernels import Carry, Folded, Step
+from pullback.ops.linear.plain import HELD as HELD
 from pullback.ops.linear.plain import added as added
 from pullback.ops.linear.plain import fused as fused
 from pullback.ops.linear.plain import raw_product as raw_product

@@ -22,6 +22,8 @@ Folded = tuple[Carry, tuple[Array, ...]]
 class Kernels(Protocol):
     """Do in one framework what the array API has no word for."""
 
+    HELD: int  # how many logits a processor holds at a time, where the gradient is made with the loss
+
     def adds_in_place(self, w: Array) -> bool:
         """Tell whether a sum of gradients of w is made in its place, at no further cost."""
 

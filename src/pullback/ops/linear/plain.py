@@ -11,6 +11,8 @@ from typing import Any
 from pullback.namespace import namespace
 from pullback.ops.linear.kernels import Array, kernels_of
 
+HELD = 2**24
+
 
 def room(x: Array, w: Array, size: int) -> None:
     """Every product has memory of its own."""

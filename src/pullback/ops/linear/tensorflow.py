@@ -1,7 +1,7 @@
 """TensorFlow: a loop with one turn at a time in a graph, a loop of Python in eager mode.
 
-A graph starts whatever is ready, so independent chunks would all be alive at once: the loop has a carry. One
-operation gives loss and slopes, and writes over the logits: in a graph the gradient is made with the loss.
+A graph starts whatever is ready, so independent chunks would all be alive at once: the loop has a carry. XLA
+writes a carry in its place, and one operation gives loss and slopes: there the gradient comes with the loss.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from pullback.hosts.tensorflow.callback import compiling
 from pullback.ops.linear.kernels import Carry, Folded, Step
 from pullback.ops.linear.plain import added as added
 from pullback.ops.linear.plain import raw_product as raw_product
@@ -19,9 +20,11 @@ from pullback.ops.linear.plain import scaled as scaled
 from pullback.ops.linear.plain import softmax as softmax
 from pullback.ops.linear.plain import times as times
 
+HELD = 2**23  # XLA has a second array of that size, for the slopes
+
 
 def adds_in_place(w: Any) -> bool:
-    return not tf.executing_eagerly()
+    return not tf.executing_eagerly() and compiling()
 
 
 def wide(a: Any) -> Any:
@@ -111,17 +114,22 @@ def fused(
 ) -> tuple[Any, Any] | None:
     if cap is not None or smoothing or z_loss or z.dtype.size < 4:
         return None
-    index, _ = _inside(z, labels)  # one that does not count weighs 0, one outside NaN
-    made = tf.raw_ops.SparseSoftmaxCrossEntropyWithLogits(features=z, labels=index[:, 1])
+    index = _clipped(z, labels)  # one that does not count weighs 0, one outside NaN
+    made = tf.raw_ops.SparseSoftmaxCrossEntropyWithLogits(features=z, labels=index)
     return made.loss, made.backprop
 
 
 def _inside(z: Any, places: Any) -> tuple[Any, Any]:
     """Give an index that every row has, and where it is the place that was meant."""
-    last = tf.cast(tf.shape(z)[1] - 1, places.dtype)
-    index = tf.clip_by_value(places, 0, last)
+    index = _clipped(z, places)
     each = tf.range(tf.cast(tf.shape(z)[0], places.dtype))
     return tf.stack([each, index], 1), places == index
+
+
+def _clipped(z: Any, places: Any) -> Any:
+    # a size that is known asks nothing of z, which can be written over only while nobody else reads it
+    count = tf.shape(z)[1] if z.shape[1] is None else z.shape[1]
+    return tf.clip_by_value(places, 0, tf.cast(count - 1, places.dtype))
 
 
 def picked(z: Any, labels: Any, start: Any) -> Any:

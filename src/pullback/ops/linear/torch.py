@@ -11,6 +11,8 @@ from pullback import hosts
 from pullback.ops.linear import plain
 from pullback.ops.linear.kernels import Carry, Folded, Step
 
+HELD = 2**24  # with half of it, the sum of dw costs a fifth of the step
+
 
 def adds_in_place(w: Any) -> bool:
     return _is_fast(w) or wide(w[:0]).dtype == w.dtype
