@@ -228,5 +228,4 @@ def _toml(data: bytes, name: str) -> dict[str, Any]:
 
 
 def _wrong(where: str, found: str, expected: str, fix: str) -> ConfigurationError:
-    error: ConfigurationError = ConfigurationError.about(where, found=found, expected=expected, fix=fix)
-    return error
+    return ConfigurationError.about(where, found=found, expected=expected, fix=fix)

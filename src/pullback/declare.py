@@ -57,8 +57,7 @@ def read(
     """Read what was said, key by key; `where` names the place in an error."""
 
     def wrong(found: str, expected: str, key: str, why: str = "") -> PullbackError:
-        made: PullbackError = error.about(where, found=found, expected=expected, why=why, fix=FIXES[key])
-        return made
+        return error.about(where, found=found, expected=expected, why=why, fix=FIXES[key])
 
     for key, value in table.items():
         if key not in KEYS:

@@ -311,13 +311,12 @@ class Host(Facts, Executing):
 
     def refused(self, job: str, found: str = "a host that does not offer it") -> HostError:
         """Say that a job is not done here."""
-        error: HostError = HostError.about(
+        return HostError.about(
             job,
             found=f"{self.name} arrays: {found}",
             expected="tensors of TensorFlow, JAX or PyTorch",
             fix="tf.constant(x), jnp.asarray(x) or torch.as_tensor(x)",
         )
-        return error
 
 
 @contextlib.contextmanager

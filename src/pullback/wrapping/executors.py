@@ -211,14 +211,13 @@ class Runner:
 
     def _alone(self, found: str, sent: Sent) -> ExternalError:
         where = f", {sent.job.label}" if sent.job.label else ""
-        error: ExternalError = ExternalError.about(
+        return ExternalError.about(
             self.where,
             found=found + where,
             expected="an executor with workers",
             why="a worker dies of too little memory, a crash in C code, or a machine that went away",
             fix="start workers again; run this call alone, outside of the executor, to see the crash",
         )
-        return error
 
     def _lost(self, sent: Sent, error: Exception) -> None:
         """Prepare a call whose worker died to be sent again; give up after some deaths."""

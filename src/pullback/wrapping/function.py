@@ -214,7 +214,7 @@ class External:
 
     def refused(self) -> ExternalGradientError:
         """Say that there is no gradient, and what can be given."""
-        error: ExternalGradientError = ExternalGradientError.about(
+        return ExternalGradientError.about(
             self.where,
             found="its gradient was asked for, and none was given",
             expected="one of the ways to give it",
@@ -229,7 +229,6 @@ class External:
             'gradient="spsa"            2 for each sample, a random estimate\n'
             "pb.stop_gradient(x)        if nothing should flow",
         )
-        return error
 
 
 def _without_executor(options: Options) -> Options:

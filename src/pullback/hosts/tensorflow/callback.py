@@ -206,7 +206,7 @@ def compiling() -> bool:
 
 
 def _not_compiled(foreign: Foreign) -> ExternalError:
-    error: ExternalError = ExternalError.about(
+    return ExternalError.about(
         foreign.where,
         found=f"`{foreign.name}` is in a function that XLA compiles (jit_compile=True)",
         expected="a function that TensorFlow itself runs",
@@ -214,7 +214,6 @@ def _not_compiled(foreign: Foreign) -> ExternalError:
         fix="tf.function(jit_compile=False), or model.compile(jit_compile=False);\n"
         "compile the parts before and behind it on their own",
     )
-    return error
 
 
 def _refuse_export(foreign: Foreign) -> NoReturn:

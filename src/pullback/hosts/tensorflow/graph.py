@@ -268,14 +268,13 @@ class _Guard:
         known = "the pullback is not known to be linear"
         if self.operation.has_pushforward:
             known = "the rule has a pushforward"
-        error: ForwardModeError = ForwardModeError.about(
+        return ForwardModeError.about(
             self.operation.where,
             found=f"an accumulator in a `tf.function` pushes through the call of another one, and {known}",
             expected="a pullback that is linear in its cotangents, and no pushforward",
             why="TensorFlow transposes the gradient of such a call, and asks nobody",
             fix="open the accumulator outside, or call the Python function",
         )
-        return error
 
     def by_tape(self, *cotangents: Any) -> Sequence[Any]:
         return cotangents

@@ -88,14 +88,13 @@ def _no_operation(kind: Any, why: str) -> OverrideError:
 
 def in_place(found: str) -> OverrideError:
     """Say that an operation that changes its input cannot have another gradient."""
-    error: OverrideError = OverrideError.about(
+    return OverrideError.about(
         "override",
         found=f"{found} changes its input in place",
         expected="an operation that gives a new tensor",
         why="the gradient of what it overwrites would be lost",
         fix=f"use {found.removesuffix('_')}, or inplace=False",
     )
-    return error
 
 
 def input_names(function: Any, count: int) -> list[str]:
