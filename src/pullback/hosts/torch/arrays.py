@@ -23,7 +23,6 @@ argmax = torch.argmax
 arctan = torch.arctan
 clip = torch.clamp
 floor = torch.floor
-identity = torch.clone
 isfinite = torch.isfinite
 round = torch.round
 sigmoid = torch.sigmoid
