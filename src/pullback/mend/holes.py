@@ -134,7 +134,7 @@ def _before(
         given = None if parts is None else bench.guarded(bench.moments[i].opened.array, parts[k])
         if given is None or given.shape != w.shape or o.shape != w.shape:
             return wanted
-        found.append(np.where(given == o, w, _quotient(w * o, given)))
+        found.append(np.where(given == o, w, quotient(w * o, given)))
     return found or wanted
 
 
@@ -217,11 +217,11 @@ def _inverted(
             yield node.left, [w + r for w, _, r in both]
             yield node.right, [a - w for w, a, _ in both]
         elif isinstance(node.op, ast.Mult):
-            yield node.left, [_quotient(w, r) for w, _, r in both]
-            yield node.right, [_quotient(w, a) for w, a, _ in both]
+            yield node.left, [quotient(w, r) for w, _, r in both]
+            yield node.right, [quotient(w, a) for w, a, _ in both]
         elif isinstance(node.op, ast.Div):
             yield node.left, [w * r for w, _, r in both]
-            yield node.right, [_quotient(a, w) for w, a, _ in both]
+            yield node.right, [quotient(a, w) for w, a, _ in both]
     if isinstance(node, ast.Subscript) and _adds_axes(node.slice):
         inner = _values(bench, smooth, node.value)
         if inner is not None and all(o.size == w.size for o, w in zip(inner, wanted)):
@@ -241,7 +241,8 @@ def _adds_axes(index: ast.expr) -> bool:
     )
 
 
-def _quotient(a: Array, b: Array) -> Array:
+def quotient(a: Array, b: Array) -> Array:
+    """Divide; what is divided by zero is not known."""
     return np.where(b == 0, np.nan, a / np.where(b == 0, 1, b))
 
 
