@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from pullback.checker.directions import relative, signed
-from pullback.checker.finding import Finding
+from pullback.checker.finding import Finding, can
 from pullback.checker.probe import probe
-from pullback.checker.problem import Problem, ShapeMismatchError
+from pullback.checker.problem import Problem
 from pullback.checker.settings import Settings
 from pullback.errors import DerivativeError, HostError
 from pullback.view.subject import Subject
@@ -25,8 +25,6 @@ def question(subject: Subject, settings: Settings) -> list[Finding]:
         problem = Problem.of(subject)
         v = signed(rng, problem.y.size)
         g = problem.gradient(v)
-    except ShapeMismatchError:
-        return []
     except Exception:  # the contract probe says so
         return []
     u = np.where(problem.still(), 0.0, relative(rng, problem.x))
@@ -49,15 +47,7 @@ def question(subject: Subject, settings: Settings) -> list[Finding]:
                     answer="no",
                 )
             ]
-        return [
-            Finding(
-                "forward_mode",
-                "note",
-                f"no forward mode: {type(error).__name__}",
-                capability="forward",
-                answer="refused",
-            )
-        ]
+        return can("forward_mode", "forward", "refused", f"no forward mode: {type(error).__name__}")
     along = problem.codomain.pack(pushed)
     if not np.isfinite(g).all() or not np.isfinite(problem.y).all():
         return []
@@ -67,15 +57,7 @@ def question(subject: Subject, settings: Settings) -> list[Finding]:
     scale = max(float(np.linalg.norm(v * along)), float(np.linalg.norm(g * u)), 1e-300)
     rounding = 1e3 * problem.unit * np.sqrt(problem.x.size + problem.y.size)
     if abs(left - right) <= max(rounding, settings.rtol or 0.0) * scale:
-        return [
-            Finding(
-                "forward_mode",
-                "note",
-                "forward mode agrees with reverse mode",
-                capability="forward",
-                answer="yes",
-            )
-        ]
+        return can("forward_mode", "forward", "yes", "forward mode agrees with reverse mode")
     claimed = subject.forward_mode_claimed
     return [
         Finding(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from pullback.checker.draw import cotangents
-from pullback.checker.finding import Finding
+from pullback.checker.finding import Answer, Finding, can
 from pullback.checker.probe import probe
 from pullback.checker.settings import Settings
 from pullback.checker.space import roundoff
@@ -58,16 +58,8 @@ def question(subject: Subject, settings: Settings) -> list[Finding]:
                 cotangents=given,
             )
         ]
-    return [
-        Finding(
-            "precision",
-            "note",
-            f"{name}: {bits:.0f} bits right",
-            resolution=max(error, unit),
-            capability=name,
-            answer="yes" if error < LOST else "no",
-        )
-    ]
+    answer: Answer = "yes" if error < LOST else "no"
+    return can("precision", name, answer, f"{name}: {bits:.0f} bits right", resolution=max(error, unit))
 
 
 def worst(found: Cotangents, reference: Cotangents) -> float | None:
