@@ -223,6 +223,10 @@ class Host(Facts, Executing):
         """The operations of the framework's own that ready rules run, by the names of the rules."""
         return {}
 
+    def stopped(self, tensors: Sequence[Tensor]) -> list[Tensor]:
+        """Cut tensors off: no gradient goes through them."""
+        return [self.arrays.stop(x) if self.differentiable(x) else x for x in tensors]
+
     def unbroadcast(self, cotangent: Tensor, like: Tensor) -> Tensor:
         """Sum a cotangent over the axes that broadcasting added."""
         raise self.refused("unbroadcast")

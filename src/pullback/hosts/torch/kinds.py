@@ -15,6 +15,7 @@ import torch
 
 from pullback.errors import OverrideError
 from pullback.hosts import refusals
+from pullback.hosts.overrides import sorted_out
 
 _OPERATORS = {"truediv": "div", "rtruediv": "div", "radd": "add", "rmul": "mul", "rmatmul": "matmul"}
 _ALIASES = {"divide": "div", "multiply": "mul", "subtract": "sub", "negative": "neg", "absolute": "abs"}
@@ -45,14 +46,7 @@ def _functions() -> frozenset[str]:
 
 def sort(kinds: Iterable[Any]) -> tuple[dict[str, Any], list[Any]]:
     """Sort kinds into operations and modules."""
-    operations: dict[str, Any] = {}
-    modules: list[Any] = []
-    for kind in kinds:
-        if _is_module(kind):
-            modules.append(kind)
-        else:
-            operations[_operation(kind)] = kind
-    return operations, modules
+    return sorted_out(kinds, _is_module, _operation)
 
 
 def word(kind: Any) -> Any:
