@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 from pullback.mend.pure import COMPUTING
 from pullback.mend.region import around, plain
 from pullback.mend.source import Function, RefusedError, Source
-from pullback.rule import global_names
+from pullback.rule import cells, global_names
 
 DEEPEST, MOST = 5, 6
 
@@ -34,7 +34,7 @@ class Step:
         """Give what stands under the name."""
         if not self.closed:
             return function.__globals__[self.name]
-        return dict(zip(function.__code__.co_freevars, function.__closure__ or ()))[self.name].cell_contents
+        return dict(cells(function))[self.name]
 
     def follow(self, function: FunctionType) -> FunctionType:
         """Give the function that is reached."""
@@ -165,11 +165,7 @@ def is_foreign(function: FunctionType) -> bool:
 
 
 def _steps(function: FunctionType, *, closed_only: bool) -> Iterator[Step]:
-    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
-        try:
-            value = cell.cell_contents
-        except ValueError:  # a cell that is not filled yet
-            continue
+    for name, value in cells(function):
         for index, part in enumerate(value) if type(value) in (list, tuple) else ((None, value),):
             if _is_plain(part) and part is not function:
                 yield Step(name, index)

@@ -22,7 +22,7 @@ from pullback.record import store
 from pullback.record.events import Reader
 from pullback.record.found import Found, Purse
 from pullback.record.job import Job, Options
-from pullback.record.process import Process, Watch, signals
+from pullback.record.process import Process, Watch, crashed, signals
 from pullback.record.target import Target, TargetError, parse
 from pullback.report.block import MEND
 from pullback.report.entry import Run
@@ -263,10 +263,4 @@ def _kept() -> IO[bytes]:
 
 def how(code: int | None) -> str:
     """Say how a process ended."""
-    if code is None or code >= 0:
-        return f"ended at once with exit status {code}"
-    try:
-        name = signal.Signals(-code).name
-    except ValueError:
-        name = f"signal {-code}"
-    return f"crashed ({name})"
+    return f"ended at once with exit status {code}" if code is None or code >= 0 else crashed(code)

@@ -49,6 +49,14 @@ def signals() -> Iterator[list[int]]:
             signal.signal(number, handler)
 
 
+def crashed(code: int) -> str:
+    """Say which signal ended a process."""
+    try:
+        return f"crashed ({signal.Signals(-code).name})"
+    except ValueError:
+        return f"crashed (signal {-code})"
+
+
 class Process:
     """Hold one child."""
 
