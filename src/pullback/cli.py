@@ -7,6 +7,7 @@ import os
 import secrets
 import sys
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -195,7 +196,6 @@ def command() -> Any:
 
         They are NAME.py and test_NAME.py, in this folder; nothing is overwritten.
         """
-        from pathlib import Path
 
         from pullback.new import new as written
 
@@ -315,8 +315,7 @@ def check_targets(
 
 def _written(path: str, text: str) -> bool:
     try:
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(text)
+        Path(path).write_text(text, encoding="utf-8")
     except OSError as error:
         print(f"pullback: {path} cannot be written: {error.strerror}", file=sys.stderr)
         return False

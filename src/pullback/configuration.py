@@ -13,6 +13,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, TypeAlias
 
 from pullback.declare import NOTHING, Declaration, read
@@ -163,8 +164,7 @@ def load(path: str) -> Configuration | None:
 
 @functools.lru_cache(maxsize=64)
 def _loaded(path: str, stamp: int, size: int) -> Configuration | None:
-    with open(path, "rb") as file:
-        return parsed(file.read(), path)
+    return parsed(Path(path).read_bytes(), path)
 
 
 # ── reading ──────────────────────────────────────────────────────────────────────────────────────────────

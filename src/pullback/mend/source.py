@@ -14,6 +14,7 @@ import tokenize
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from types import CodeType
 from typing import TypeAlias
 
@@ -99,8 +100,7 @@ class Source:
 
 def read(file: str) -> tuple[str, str]:
     """Give the text of a file as Python reads it, with its newlines kept, and its encoding."""
-    with open(file, "rb") as stream:
-        data = stream.read()
+    data = Path(file).read_bytes()
     encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
     return data.decode(encoding), encoding
 

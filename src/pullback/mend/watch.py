@@ -13,6 +13,7 @@ import sys
 import time
 import warnings
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 
@@ -86,8 +87,7 @@ def limited(room: int = ROOM) -> Iterator[None]:
 def _held() -> int | None:
     """Count the bytes that the limit would count; only Linux tells."""
     try:
-        with open("/proc/self/status") as stream:
-            found = re.search(r"^VmData:\s+(\d+) kB", stream.read(), re.MULTILINE)
+        found = re.search(r"^VmData:\s+(\d+) kB", Path("/proc/self/status").read_text(), re.MULTILINE)
     except OSError:
         return None
     return int(found[1]) * 1024 if found else None

@@ -14,6 +14,7 @@ import os
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from pullback import configuration
@@ -333,8 +334,7 @@ def main(before: set[str]) -> None:
     """Read the job, do it, and end; `before` are the modules that Python had imported by itself."""
     folder = sys.argv[2]
     probes()
-    with open(os.path.join(folder, "job.json"), encoding="utf-8") as file:
-        job = Job.loads(file.read())
+    job = Job.loads(Path(folder, "job.json").read_text(encoding="utf-8"))
     if job.options.settings.mend:
         import pullback.mend.search  # noqa: F401
     for name in FRAMEWORKS:

@@ -16,6 +16,7 @@ import tempfile
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import IO, Any
 
 from pullback.record import store
@@ -162,8 +163,7 @@ class Part:
         left = self.purse.left
         options = replace(job.options, budget=None if left is None else left / job.options.jobs)
         job = replace(job, folder=self.folder, options=options)
-        with open(os.path.join(folder, "job.json"), "w", encoding="utf-8") as file:
-            file.write(job.dumps())
+        Path(folder, "job.json").write_text(job.dumps(), encoding="utf-8")
         reader = Reader(os.path.join(folder, "events"))
         last: dict[str, Any] = {"phase": "starting", "modules": [], "finished": False, "again": job.again}
         process = Process(folder, silent=job.again or job.options.repeated, streams=self.streams)

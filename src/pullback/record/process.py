@@ -14,6 +14,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
@@ -120,8 +121,7 @@ def descendants(pid: int) -> list[int]:
 
 def _stat(pid: int) -> list[bytes]:
     """Read what the system says of a process, behind its name."""
-    with open(f"/proc/{pid}/stat", "rb") as file:
-        return file.read().rpartition(b")")[2].split()
+    return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
 
 
 def _at_terminal() -> bool:

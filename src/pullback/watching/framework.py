@@ -170,11 +170,6 @@ class Attached:
         ]
 
 
-def attach(model: Any) -> Attached:
-    """Have the places in a model looked at."""
-    return Attached(model)
-
-
 def _attach(model: Any) -> Looking:
     if is_layer(model):
         found: Looking = import_module("pullback.watching.keras").attach(model)

@@ -27,17 +27,8 @@ class Trend(NamedTuple):
         return f"{self.name}: {self.words}"
 
 
-def vanishing(log: Log, factor: float) -> list[Trend]:
-    """List what falls by a factor."""
-    return [trend for trend in _trends(log) if trend.ratio <= 1 / factor]
-
-
-def exploding(log: Log, factor: float) -> list[Trend]:
-    """List what rises by a factor."""
-    return [trend for trend in _trends(log) if trend.ratio >= factor]
-
-
-def _trends(log: Log) -> list[Trend]:
+def trends(log: Log) -> list[Trend]:
+    """Compare each place with where the backward pass begins, and with itself."""
     found = []
     first: dict[str, History] = {}  # of each kind, the place where the backward pass begins
     for history in log:
