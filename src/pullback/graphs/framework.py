@@ -24,7 +24,7 @@ from pullback.graphs.order import ahead, behind, beside, ordered, reached
 from pullback.graphs.parts import Edge, Flow, Kind, Mark, Node, State
 from pullback.report.printable import printable
 from pullback.rule import name_of
-from pullback.view.arguments import Arguments
+from pullback.view.arguments import Arguments, is_array
 from pullback.view.definition import HERE, PACKAGES, Definition
 from pullback.view.native import Given, Native, Natives
 
@@ -162,6 +162,10 @@ class Tracer(ABC):
     def variable(self, value: Any) -> bool:
         """Tell whether a value keeps a place of its own that functions read without being handed it."""
         return False
+
+    def is_input(self, leaf: Any) -> bool:
+        """Tell whether an argument is one that gradients are asked of."""
+        return is_array(leaf) or (self.owns(leaf) and not self.variable(leaf))
 
     def key(self, variable: Any) -> int:
         """Give what `origins` knows a variable by."""

@@ -79,7 +79,7 @@ class _Reader:
         if (tensor := frameworks.told(value)) is not None:
             return self._plain(value, name, tensor)
         self.met[id(value)] = value
-        read = functools.partial(self._held, names=names, depth=depth + 1)
+        read = functools.partial(self.read, names=names, depth=depth + 1)
         if isinstance(value, (tuple, list, set, frozenset, dict)):
             return self._container(value, name, read)
         if isinstance(value, functools.partial):
@@ -97,9 +97,6 @@ class _Reader:
         if inspect.isfunction(value):
             return self._function(value, name, read)
         return self._object(value, name, names, read)
-
-    def _held(self, value: Any, name: str, names: frozenset[str], depth: int) -> Any:
-        return self.read(value, name, names, depth)
 
     def _plain(self, value: Any, name: str, text: str) -> Any:
         self.facts.setdefault(name, text)

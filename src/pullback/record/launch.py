@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from pullback.record import store
 from pullback.record.events import Reader
@@ -97,7 +97,7 @@ class Part:
         self.found = Found(purse)
         self.interrupted = self.finished = False
         # What the target prints, kept until its turn comes.
-        self.streams = (_kept(), _kept()) if keep else None
+        self.streams = (tempfile.TemporaryFile(), tempfile.TemporaryFile()) if keep else None  # noqa: SIM115
         self.folder = ""
         self.processes: dict[Process, dict[str, Any]] = {}  # and the last phase of each
         self.wanted: Target | None = None  # that helpers may be started for
@@ -255,10 +255,6 @@ class Part:
         if job.target.kind not in ("folder", "module") or not last["modules"]:
             return None
         return replace(job, skip=(*job.skip, *last["modules"]), done=self.found.done)
-
-
-def _kept() -> IO[bytes]:
-    return tempfile.TemporaryFile()
 
 
 def how(code: int | None) -> str:

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from pullback.watching.record import History
+
 if TYPE_CHECKING:
     from pullback.watching.log import Log
-    from pullback.watching.record import History
 
 
 class Trend(NamedTuple):

@@ -43,13 +43,17 @@ def _transpose(
     pulled = got.inputs + got.variables
     factor = None if proof.reaches(pulled) else require_linear(operation, pull, tensors, variables)
     pairs = [(c, t) for c, t in zip(pulled, tangents) if c is not None]
-    pushed = tape.gradient(
+    return [linear.trusted(tangent, factor) for tangent in pushed(tape, cotangents, pairs)]
+
+
+def pushed(tape: Any, cotangents: Any, pairs: Sequence[tuple[Any, Any]]) -> Any:
+    """Push tangents, beside what was pulled back, through a pullback that a tape has recorded."""
+    return tape.gradient(
         [c for c, _ in pairs],
         cotangents,
         output_gradients=[t for _, t in pairs],
         unconnected_gradients=tf.UnconnectedGradients.ZERO,
     )
-    return [linear.trusted(tangent, factor) for tangent in pushed]
 
 
 class Transposable(Derived):

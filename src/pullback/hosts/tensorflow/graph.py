@@ -219,12 +219,7 @@ def _apply_for_export(operation: Operation, tensors: list[Any]) -> list[Any]:
         tape.watch(cotangents)
         pulled = pull(cotangents).inputs
     pairs = [(p, t - tf.stop_gradient(t)) for p, t in zip(pulled, tensors) if p is not None]
-    moved = tape.gradient(
-        [p for p, _ in pairs],
-        cotangents,
-        output_gradients=[delta for _, delta in pairs],
-        unconnected_gradients=tf.UnconnectedGradients.ZERO,
-    )
+    moved = forward.pushed(tape, cotangents, pairs)
     return [tf.stop_gradient(output) + move for output, move in zip(outputs, moved)]
 
 

@@ -10,13 +10,10 @@ import math
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pullback.errors import HostError
-from pullback.watching.record import BINS, LOWEST
-
-if TYPE_CHECKING:
-    from pullback.watching.record import Record
+from pullback.watching.record import BINS, LOWEST, Record
 
 WRITERS = ("tensorflow", "torch")  # the first that the program has imported
 _SCALARS = ("norm", "rms", "min", "max", "nan", "inf", "zero")
