@@ -11,91 +11,12 @@ from typing import Any as _Any
 
 import tensorflow as _tf
 
+from pullback.hosts.tensorflow.namespace import creation as _creation
+from pullback.hosts.tensorflow.namespace import elementwise as _elementwise
 from pullback.hosts.tensorflow.namespace import linalg
-from pullback.hosts.tensorflow.namespace.creation import (
-    arange,
-    asarray,
-    eye,
-    full,
-    full_like,
-    linspace,
-    meshgrid,
-    ones,
-    ones_like,
-    tril,
-    triu,
-    zeros,
-    zeros_like,
-)
-from pullback.hosts.tensorflow.namespace.elementwise import (
-    abs,
-    acos,
-    acosh,
-    add,
-    asin,
-    asinh,
-    atan,
-    atan2,
-    atanh,
-    bitwise_and,
-    bitwise_invert,
-    bitwise_left_shift,
-    bitwise_or,
-    bitwise_right_shift,
-    bitwise_xor,
-    ceil,
-    clip,
-    conj,
-    copysign,
-    cos,
-    cosh,
-    divide,
-    equal,
-    exp,
-    expm1,
-    floor,
-    floor_divide,
-    greater,
-    greater_equal,
-    hypot,
-    imag,
-    isfinite,
-    isinf,
-    isnan,
-    less,
-    less_equal,
-    log,
-    log1p,
-    log2,
-    log10,
-    logaddexp,
-    logical_and,
-    logical_not,
-    logical_or,
-    logical_xor,
-    maximum,
-    minimum,
-    multiply,
-    negative,
-    not_equal,
-    positive,
-    pow,
-    real,
-    reciprocal,
-    remainder,
-    round,
-    sign,
-    signbit,
-    sin,
-    sinh,
-    sqrt,
-    square,
-    subtract,
-    tan,
-    tanh,
-    trunc,
-    where,
-)
+from pullback.hosts.tensorflow.namespace import reductions as _reductions
+from pullback.hosts.tensorflow.namespace import search as _search
+from pullback.hosts.tensorflow.namespace import shapes as _shapes
 from pullback.hosts.tensorflow.namespace.linalg import (
     matmul,
     matrix_transpose,
@@ -110,45 +31,14 @@ from pullback.hosts.tensorflow.namespace.promotion import (
     isdtype,
     result_type,
 )
-from pullback.hosts.tensorflow.namespace.reductions import (
-    all,
-    any,
-    count_nonzero,
-    cumulative_sum,
-    diff,
-    max,
-    mean,
-    min,
-    prod,
-    std,
-    sum,
-    var,
-)
-from pullback.hosts.tensorflow.namespace.search import (
-    argmax,
-    argmin,
-    argsort,
-    searchsorted,
-    sort,
-    take,
-    take_along_axis,
-)
-from pullback.hosts.tensorflow.namespace.shapes import (
-    broadcast_arrays,
-    broadcast_to,
-    concat,
-    expand_dims,
-    flip,
-    moveaxis,
-    permute_dims,
-    repeat,
-    reshape,
-    roll,
-    squeeze,
-    stack,
-    tile,
-    unstack,
-)
+
+# What these files hold is in the table; what they import is not.
+_IMPORTED = ("Any", "annotations", "both", "is_whole", "pair")
+
+for _file in (_creation, _elementwise, _reductions, _search, _shapes):
+    for _name, _value in vars(_file).items():
+        if _name[0] != "_" and _name not in _IMPORTED and not _is_module(_value):
+            globals()[_name] = _value
 
 __array_api_version__ = "2023.12"
 

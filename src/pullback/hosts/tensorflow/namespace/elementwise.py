@@ -7,7 +7,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from pullback.hosts.tensorflow.namespace.promotion import both
+from pullback.hosts.tensorflow.namespace.promotion import both, pair
 
 abs, negative, positive, sign, square = tf.abs, tf.negative, tf.identity, tf.sign, tf.square
 sqrt, exp, expm1, log, log1p = tf.sqrt, tf.exp, tf.math.expm1, tf.math.log, tf.math.log1p
@@ -105,9 +105,4 @@ def clip(x: Any, /, min: Any = None, max: Any = None) -> Any:
 
 def where(condition: Any, x1: Any, x2: Any, /) -> Any:
     """Choose from two, element by element."""
-    return _chosen(x1, x2, condition)
-
-
-@both
-def _chosen(x1: Any, x2: Any, condition: Any) -> Any:
-    return tf.where(condition, x1, x2)
+    return tf.where(condition, *pair(x1, x2))
