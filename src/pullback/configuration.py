@@ -71,8 +71,7 @@ class Configuration:
     @property
     def seed(self) -> int | None:
         """Give the seed that is fixed here, if one is."""
-        seed: int | None = self.options.get("seed")
-        return seed
+        return self.options.get("seed")
 
 
 def is_pattern(name: str) -> bool:

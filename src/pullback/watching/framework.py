@@ -157,8 +157,7 @@ class Attached:
     @property
     def weights(self) -> Sequence[int]:
         """The weights of which it is told when a gradient comes."""
-        found: Sequence[int] = () if self.model is None else self._shared[id(self.model)][1].weights
-        return found
+        return () if self.model is None else self._shared[id(self.model)][1].weights
 
     def unheard(self, log: Log) -> list[str]:
         """Say that nothing was heard of the outputs of a model, if so."""

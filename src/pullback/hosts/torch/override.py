@@ -213,8 +213,7 @@ class _Given(Rerun):
             return occurrence.form.filled(running.host.apply(running, tensors))
 
         with call.overriding.at_a_place():
-            got: Cotangents = occurrence.pulled(tensors, filled(self, cotangents), output)
-            return got
+            return occurrence.pulled(tensors, filled(self, cotangents), output)
 
 
 class Overridden:

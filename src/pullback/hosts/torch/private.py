@@ -166,8 +166,7 @@ def uncompiled() -> contextlib.AbstractContextManager[Any]:
 def left_out(function: Callable[..., Any], reason: str) -> Callable[..., Any]:
     """Give a function that Dynamo leaves to eager mode, and says why; PyTorch 2.6 does not say it."""
     said = {"reason": reason} if "reason" in inspect.signature(torch.compiler.disable).parameters else {}
-    left: Callable[..., Any] = torch.compiler.disable(function, **said)
-    return left
+    return torch.compiler.disable(function, **said)
 
 
 def in_one_call() -> Callable[..., Any]:
