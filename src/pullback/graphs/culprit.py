@@ -26,7 +26,7 @@ def culprit(nodes: Sequence[Node], edges: Sequence[Edge]) -> Culprit | None:
     behind = reached(poor, ahead(after))
     for node in reversed(nodes):
         if node.id in behind and node.kind in ("operation", "captured"):
-            lost = loses(node, after.get(node.id, ()), before.get(node.id, ()))
+            lost = loses(after.get(node.id, ()), before.get(node.id, ()))
             if lost is not None:
                 return Culprit(node.id, lost, said(node, lost))
     return None
@@ -45,7 +45,7 @@ def expected(after: dict[int, list[Edge]]) -> dict[int, list[Edge]]:
     return {node: [e for e in edges if e.target not in decides] for node, edges in after.items()}
 
 
-def loses(node: Node, after: Sequence[Edge], before: Sequence[Edge]) -> State | None:
+def loses(after: Sequence[Edge], before: Sequence[Edge]) -> State | None:
     """Say what an operation makes of a gradient that comes to it: nothing, zeros, or None where it passes."""
     arrives = not after or any(e.state not in ("none", "zero") for e in after)
     measured = [e.state for e in after if e.state != "still"]

@@ -122,7 +122,7 @@ class Search:
             if self.after.get(node.id) and not wanted[node.id]:
                 continue
             arriving, shares = wanted.get(node.id, []), self.shares(node)
-            state = loses(node, arriving, shares)
+            state = loses(arriving, shares)
             inside = self.inside(node, shares) if state in ("none", "zero") else []
             if inside:
                 found += inside

@@ -274,7 +274,7 @@ def moment(
             return None
         rng = settings.rng(40, salt)
         v = signed(rng, problem.y.size) if given is None else problem.codomain.pack(given)
-        limits = bounds(problem, v, rng)
+        limits = bounds(problem, v)
         found = truth(subject, problem, v, settings)
         if found is not None and problem.unit >= SINGLE and found[1] <= max(EXACT, ROUNDED * problem.unit):
             limits = ()  # in few digits noise looks like a kink, and the body's own gradient is proven
