@@ -19,6 +19,7 @@ from pullback.view.subject import Arrays
 
 SCHEMA = 1
 Verdict = Literal["right", "wrong", "undecided"]
+Note = Literal["right", "wrong", "undecided", "note"]  # of one finding
 Answer = Literal["yes", "no", "refused", "undecided"]
 
 
@@ -27,7 +28,7 @@ class Finding:
     """Hold one answer of one probe."""
 
     probe: str
-    verdict: Literal["right", "wrong", "undecided", "note"]
+    verdict: Note
     sentence: str
     cause: str | None = None
     edit: str = ""
@@ -55,9 +56,11 @@ class Finding:
         return {f.name: getattr(self, f.name) for f in fields(self) if f.compare}
 
 
-def can(probe: str, capability: str, answer: Answer, sentence: str, **more: Any) -> list[Finding]:
+def can(
+    probe: str, capability: str, answer: Answer, sentence: str, verdict: Note = "note", **more: Any
+) -> list[Finding]:
     """Answer one row of the table "can do"."""
-    return [Finding(probe, "note", sentence, capability=capability, answer=answer, **more)]
+    return [Finding(probe, verdict, sentence, capability=capability, answer=answer, **more)]
 
 
 @dataclass(frozen=True, repr=False)

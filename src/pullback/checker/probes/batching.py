@@ -44,19 +44,17 @@ def question(subject: Subject, settings: Settings) -> list[Finding]:
     if framework_mixes(subject, space, rows):
         said += ", that of plain autodiff too: an operation of the framework mixes the rows"
         return can("batching", where, "no", said, where=where)
-    return [
-        Finding(
-            "batching",
-            "wrong" if subject.is_rule else "note",
-            said,
-            "batching-differs",
-            "look for operations that mix the rows of a batch of cotangents",
-            where=where,
-            capability=where,
-            answer="no",
-            inputs=subject.inputs,
-        )
-    ]
+    return can(
+        "batching",
+        where,
+        "no",
+        said,
+        "wrong" if subject.is_rule else "note",
+        cause="batching-differs",
+        edit="look for operations that mix the rows of a batch of cotangents",
+        where=where,
+        inputs=subject.inputs,
+    )
 
 
 def mixed(

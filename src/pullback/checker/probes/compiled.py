@@ -38,19 +38,17 @@ def question(subject: Subject, settings: Settings) -> list[Finding]:
             said = f"{name} computes other values than eager, as a sampler may: gradients were not compared"
             findings += can("compiled", name, "undecided", said)
         else:
-            findings.append(
-                Finding(
-                    "compiled",
-                    "wrong" if subject.is_rule else "note",
-                    f"{name} gives another gradient than eager",
-                    "compiled-differs",
-                    subject.words.frozen,
-                    where=name,
-                    capability=name,
-                    answer="no",
-                    inputs=subject.inputs,
-                    cotangents=given,
-                )
+            findings += can(
+                "compiled",
+                name,
+                "no",
+                f"{name} gives another gradient than eager",
+                "wrong" if subject.is_rule else "note",
+                cause="compiled-differs",
+                edit=subject.words.frozen,
+                where=name,
+                inputs=subject.inputs,
+                cotangents=given,
             )
     return findings
 

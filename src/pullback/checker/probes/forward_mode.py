@@ -36,17 +36,7 @@ def question(subject: Subject, settings: Settings) -> list[Finding]:
     except Exception as error:  # a host may refuse forward mode in any way it likes
         if subject.pushes and not isinstance(error, REFUSALS):
             said = f"the pushforward fails: {type(error).__name__}: {error}".splitlines()[0][:200]
-            return [
-                Finding(
-                    "forward_mode",
-                    "wrong",
-                    said,
-                    "forward-mode",
-                    where="forward",
-                    capability="forward",
-                    answer="no",
-                )
-            ]
+            return can("forward_mode", "forward", "no", said, "wrong", cause="forward-mode", where="forward")
         return can("forward_mode", "forward", "refused", f"no forward mode: {type(error).__name__}")
     along = problem.codomain.pack(pushed)
     if not np.isfinite(g).all() or not np.isfinite(problem.y).all():
@@ -59,17 +49,15 @@ def question(subject: Subject, settings: Settings) -> list[Finding]:
     if abs(left - right) <= max(rounding, settings.rtol or 0.0) * scale:
         return can("forward_mode", "forward", "yes", "forward mode agrees with reverse mode")
     claimed = subject.forward_mode_claimed
-    return [
-        Finding(
-            "forward_mode",
-            "wrong" if claimed and subject.intent.kind == "exact" else "note",
-            "forward mode gives another derivative than reverse mode"
-            + ("" if claimed else " (the host ignores the rule there)"),
-            "forward-mode" if claimed else None,
-            measured=left,
-            claimed=right,
-            where="forward",
-            capability="forward",
-            answer="no",
-        )
-    ]
+    said = "forward mode gives another derivative than reverse mode"
+    return can(
+        "forward_mode",
+        "forward",
+        "no",
+        said if claimed else f"{said} (the host ignores the rule there)",
+        "wrong" if claimed and subject.intent.kind == "exact" else "note",
+        cause="forward-mode" if claimed else None,
+        where="forward",
+        measured=left,
+        claimed=right,
+    )

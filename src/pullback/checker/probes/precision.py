@@ -43,21 +43,19 @@ def question(subject: Subject, settings: Settings) -> list[Finding]:
     if error > LOST and (value_error is None or value_error > LOST):
         return []  # another function in float64: one that draws numbers by dtype, for instance
     if error > LOST and good and value_error is not None and value_error < near:
-        return [
-            Finding(
-                "precision",
-                "wrong",
-                f"in {name} the gradient is off by {error:.1g}, where plain autodiff is right: "
-                "the formula cancels",
-                "precision-lost",
-                "rewrite the formula without the cancellation",
-                where=name,
-                capability=name,
-                answer="no",
-                inputs=subject.inputs,
-                cotangents=given,
-            )
-        ]
+        return can(
+            "precision",
+            name,
+            "no",
+            f"in {name} the gradient is off by {error:.1g}, where plain autodiff is right: "
+            "the formula cancels",
+            "wrong",
+            cause="precision-lost",
+            edit="rewrite the formula without the cancellation",
+            where=name,
+            inputs=subject.inputs,
+            cotangents=given,
+        )
     answer: Answer = "yes" if error < LOST else "no"
     return can("precision", name, answer, f"{name}: {bits:.0f} bits right", resolution=max(error, unit))
 

@@ -34,17 +34,8 @@ def question(subject: Subject, settings: Settings) -> list[Finding]:
     try:
         outcome = examine(lifted, Point("given", lifted.inputs), rng, settings, own=False)
     except ShapeMismatchError:
-        return [
-            Finding(
-                "second_order",
-                "wrong",
-                "the second derivative has another shape than its input",
-                "wrong-shape",
-                inputs=subject.inputs,
-                capability=ROW,
-                answer="no",
-            )
-        ]
+        said = "the second derivative has another shape than its input"
+        return can("second_order", ROW, "no", said, "wrong", cause="wrong-shape", inputs=subject.inputs)
     except Exception as error:  # the host cannot differentiate the pullback
         return can("second_order", ROW, "refused", f"no second derivative: {type(error).__name__}")
     if outcome.verdict == "wrong" and outcome.discrepancy < 1e-6:
@@ -56,16 +47,14 @@ def question(subject: Subject, settings: Settings) -> list[Finding]:
     if subject.opaque is not None and subject.opaque():
         return can("second_order", ROW, "no", "no second derivative: the gradient runs through Python code")
     worst = outcome.worst
-    return [
-        Finding(
-            "second_order",
-            "wrong",
-            "the second derivative is not the derivative of the gradient",
-            measured=worst.measured if worst else None,
-            claimed=worst.claimed if worst else None,
-            resolution=float(outcome.resolution),
-            inputs=subject.inputs,
-            capability=ROW,
-            answer="no",
-        )
-    ]
+    return can(
+        "second_order",
+        ROW,
+        "no",
+        "the second derivative is not the derivative of the gradient",
+        "wrong",
+        measured=worst.measured if worst else None,
+        claimed=worst.claimed if worst else None,
+        resolution=float(outcome.resolution),
+        inputs=subject.inputs,
+    )
