@@ -40,6 +40,7 @@ def command() -> Any:
     import click
 
     from pullback import __version__
+    from pullback.hosts import SUPPORTED
 
     @click.group(context_settings={"help_option_names": ["-h", "--help"]}, epilog=COMPLETION)
     @click.version_option(__version__, prog_name="pullback")
@@ -188,7 +189,7 @@ def command() -> Any:
     @click.argument("name")
     @click.option(
         "--framework",
-        type=click.Choice(["tensorflow", "jax", "torch"]),
+        type=click.Choice(list(SUPPORTED)),
         help="What the test runs on; without it, what is installed.",
     )
     def new(name: str, framework: str | None) -> None:
