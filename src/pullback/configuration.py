@@ -24,7 +24,7 @@ WILD = "*?["
 Facts: TypeAlias = "Iterable[tuple[str, str]]"  # what a rule holds, by name and in words
 
 
-def _whole(least: int) -> Callable[[Any], bool]:
+def _integer(least: int) -> Callable[[Any], bool]:
     return lambda v: isinstance(v, int) and not isinstance(v, bool) and v >= least
 
 
@@ -34,12 +34,12 @@ def _is_seconds(value: Any) -> bool:
 
 # The keys beside `rules`: whether a value is one, and what it must be.
 OPTIONS: dict[str, tuple[Callable[[Any], bool], str, str]] = {
-    "seed": (_whole(0), "a whole number from 0", "seed = 0"),
-    "order": (lambda v: _whole(1)(v) and v <= 2, "1 or 2", "order = 2"),
+    "seed": (_integer(0), "a whole number from 0", "seed = 0"),
+    "order": (lambda v: _integer(1)(v) and v <= 2, "1 or 2", "order = 2"),
     "budget": (_is_seconds, "a number of seconds", "budget = 60"),
     "strict": (lambda v: isinstance(v, bool), "true or false", "strict = true"),
     "baseline": (lambda v: isinstance(v, str) and bool(v), "a file", 'baseline = "pullback-baseline.json"'),
-    "jobs": (_whole(1), "a whole number from 1", "jobs = 2"),
+    "jobs": (_integer(1), "a whole number from 1", "jobs = 2"),
     "mend": (lambda v: isinstance(v, bool), "true or false", "mend = true"),
     "mend_budget": (_is_seconds, "a number of seconds", "mend_budget = 10"),
 }

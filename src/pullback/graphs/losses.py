@@ -176,8 +176,8 @@ LOSSES = {
 def passes_nothing(node: Node, before: Sequence[Edge], after: Sequence[Edge]) -> bool:
     """Tell an operation through which no gradient comes, whatever the values are."""
     floats = any(not e.dtype.startswith(INTEGERS) for e in before)
-    whole = bool(after) and all(e.dtype.startswith(INTEGERS) for e in after)
-    return node.rule is None and (node.does in ENDS or (floats and whole))
+    integers = bool(after) and all(e.dtype.startswith(INTEGERS) for e in after)
+    return node.rule is None and (node.does in ENDS or (floats and integers))
 
 
 def of_none(node: Node, before: Sequence[Edge], after: Sequence[Edge], host: str) -> str:

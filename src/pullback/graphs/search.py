@@ -134,8 +134,8 @@ class Search:
         if not found:  # comparisons and the like are not asked for a gradient, and give none
             for node in self.steps():
                 floats = [e for e in self.shares(node) if not e.dtype.startswith(losses.INTEGERS)]
-                whole = all(e.dtype.startswith(losses.INTEGERS) for e in self.after.get(node.id, ()))
-                if floats and whole:
+                integers = all(e.dtype.startswith(losses.INTEGERS) for e in self.after.get(node.id, ()))
+                if floats and integers:
                     after = self.after.get(node.id, [])
                     found.append(Found(losses.of_none(node, floats, after, self.graph.host), node))
         return sorted(found, key=lambda loss: loss.kind == "stop")  # that is meant; what is beside it is not

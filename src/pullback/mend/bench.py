@@ -329,8 +329,8 @@ def _is_among(arrays: list[Array], known: Iterable[list[Array]]) -> bool:
 
 
 def _fits_alike(a: Array, b: Array) -> bool:
-    whole = a.dtype.kind in "iu" and b.dtype.kind in "iu"  # a number and a size have other widths
-    return a.shape == b.shape and (whole or a.dtype == b.dtype)
+    integers = a.dtype.kind in "iu" and b.dtype.kind in "iu"  # a number and a size have other widths
+    return a.shape == b.shape and (integers or a.dtype == b.dtype)
 
 
 def _is_fragile(call: ast.Call) -> bool:

@@ -185,8 +185,8 @@ def _fitted(wanted: Array, shape: tuple[int, ...]) -> Array | None:
         return None
     with np.errstate(all="ignore"):
         first = _nanfirst(wanted, axes)
-        spread = np.abs(wanted - first)
-        if np.nanmax(np.where(np.isnan(spread), 0, spread), initial=0.0) > 1e-7 * (
+        deviation = np.abs(wanted - first)
+        if np.nanmax(np.where(np.isnan(deviation), 0, deviation), initial=0.0) > 1e-7 * (
             np.nanmax(np.abs(first), initial=0) + 1e-30
         ):
             return None

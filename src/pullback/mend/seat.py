@@ -100,14 +100,14 @@ class _Finder:
         if id(function) in self.seen or len(way) > DEEPEST:
             return
         self.seen.add(id(function))
-        foreign = is_foreign(function)
-        every = _steps(function, closed_only=foreign)
+        theirs = is_theirs(function)
+        every = _steps(function, closed_only=theirs)
         steps = [s for s in every if s.follow(function).__code__ not in self.ran]
-        given = set() if foreign else self.handed(function)
-        handed = [s for s in steps if s.closed and s.name in given and not is_foreign(s.follow(function))]
+        given = set() if theirs else self.handed(function)
+        handed = [s for s in steps if s.closed and s.name in given and not is_theirs(s.follow(function))]
         for step in handed:
             yield from self.open(step.follow(function), (*way, step))
-        if not foreign and not handed and (not way or self.is_its_own(function)):
+        if not theirs and not handed and (not way or self.is_its_own(function)):
             yield way
         for step in steps:
             yield from self.open(step.follow(function), (*way, step))
@@ -159,7 +159,7 @@ class _Finder:
         return len(uses) <= 1 or (len(users) == 1 and all(id(n) in called for n in uses))
 
 
-def is_foreign(function: FunctionType) -> bool:
+def is_theirs(function: FunctionType) -> bool:
     """Tell whether a function belongs to a package that computes: it is not the user's to edit."""
     return str(function.__globals__.get("__name__", "")).partition(".")[0] in COMPUTING
 

@@ -33,7 +33,7 @@ from pullback.hosts.tensorflow.namespace.promotion import (
 )
 
 # What these files hold is in the table; what they import is not.
-_IMPORTED = ("Any", "annotations", "both", "is_whole", "pair")
+_IMPORTED = ("Any", "annotations", "both", "is_integral", "pair")
 
 for _file in (_creation, _elementwise, _reductions, _search, _shapes):
     for _name, _value in vars(_file).items():

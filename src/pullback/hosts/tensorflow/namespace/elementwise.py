@@ -29,7 +29,7 @@ bitwise_xor = both(tf.bitwise.bitwise_xor)
 bitwise_left_shift, bitwise_right_shift = both(tf.bitwise.left_shift), both(tf.bitwise.right_shift)
 
 
-def _whole(function: Any) -> Any:
+def _rounding(function: Any) -> Any:
     """Leave whole numbers as they are."""
 
     def rounded(x: Any, /) -> Any:
@@ -40,11 +40,11 @@ def _whole(function: Any) -> Any:
     return rounded
 
 
-ceil, floor = _whole(tf.math.ceil), _whole(tf.math.floor)
-round = _whole(tf.round)  # half to even
+ceil, floor = _rounding(tf.math.ceil), _rounding(tf.math.floor)
+round = _rounding(tf.round)  # half to even
 
 
-@_whole
+@_rounding
 def trunc(x: Any) -> Any:
     """Drop what is behind the point."""
     return tf.where(x < 0, tf.math.ceil(x), tf.math.floor(x))
@@ -86,8 +86,8 @@ def hypot(x1: Any, x2: Any) -> Any:
 def signbit(x: Any, /) -> Any:
     """Tell where the sign bit is set: in −0.0, too."""
     x = tf.convert_to_tensor(x)
-    whole = {2: tf.int16, 4: tf.int32, 8: tf.int64}[x.dtype.size]
-    return tf.bitcast(x, whole) < 0
+    bits = {2: tf.int16, 4: tf.int32, 8: tf.int64}[x.dtype.size]
+    return tf.bitcast(x, bits) < 0
 
 
 @both

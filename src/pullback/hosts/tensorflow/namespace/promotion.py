@@ -35,7 +35,7 @@ def isdtype(dtype: Any, kind: Any) -> bool:
     return bool(dtype == tf.as_dtype(kind))
 
 
-def is_whole(dtype: Any) -> bool:
+def is_integral(dtype: Any) -> bool:
     """Tell whether sums of a dtype are sums of whole numbers."""
     return bool(dtype.is_integer or dtype == tf.bool)
 
