@@ -7,6 +7,7 @@ import os
 import secrets
 import sys
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ def command() -> Any:
     import click
 
     from pullback import __version__
+    from pullback.hosts import SUPPORTED
 
     @click.group(context_settings={"help_option_names": ["-h", "--help"]}, epilog=COMPLETION)
     @click.version_option(__version__, prog_name="pullback")
@@ -46,6 +48,7 @@ def command() -> Any:
         """Custom gradients you can trust."""
 
     file = click.Path(dir_okay=False, writable=True)
+    seconds, count = click.FloatRange(min=0, min_open=True), click.IntRange(min=1)
     epilog = (
         "Exit codes: 0 every claim holds, 1 something is wrong, 2 a target could not be run, "
         "128 + n a signal ended it."
@@ -53,27 +56,11 @@ def command() -> Any:
 
     @pullback.command(epilog=epilog, short_help="Check the custom gradients of a program.")
     @click.argument("targets", nargs=-1, required=True, metavar="TARGET... [-- ARGS...]")
+    @click.option("--for", "seconds", type=seconds, help="Stop a script after so many seconds.")
+    @click.option("--calls", type=count, help="Stop a script after so many calls of its rules.")
+    @click.option("--budget", type=seconds, help="CPU seconds for all checks together; a rule has 60.")
     @click.option(
-        "--for",
-        "seconds",
-        type=click.FloatRange(min=0, min_open=True),
-        help="Stop a script after so many seconds.",
-    )
-    @click.option(
-        "--calls", type=click.IntRange(min=1), help="Stop a script after so many calls of its rules."
-    )
-    @click.option(
-        "--budget",
-        type=click.FloatRange(min=0, min_open=True),
-        help="CPU seconds for all checks together; a rule has 60.",
-    )
-    @click.option(
-        "-j",
-        "--jobs",
-        type=click.IntRange(min=1),
-        default=1,
-        show_default=True,
-        help="Check in so many processes.",
+        "-j", "--jobs", type=count, default=1, show_default=True, help="Check in so many processes."
     )
     @click.option("--seed", type=click.IntRange(min=0), help="Repeat an earlier run.")
     @click.option(
@@ -99,11 +86,7 @@ def command() -> Any:
     @click.option("--github", is_flag=True, help="Print annotations for GitHub Actions.")
     @click.option("--strict", is_flag=True, help="Let an undecided rule fail, too.")
     @click.option("--mend", is_flag=True, help="Search an edit that makes a wrong rule right, and prove it.")
-    @click.option(
-        "--mend-budget",
-        type=click.FloatRange(min=0, min_open=True),
-        help="CPU seconds for each search; it has 10.",
-    )
+    @click.option("--mend-budget", type=seconds, help="CPU seconds for each search; it has 10.")
     @click.option("--write", is_flag=True, help="With --mend: write the edits, and check again after each.")
     @click.option(
         "--allow-uncommitted", is_flag=True, help="Let --write change files that git cannot restore."
@@ -206,7 +189,7 @@ def command() -> Any:
     @click.argument("name")
     @click.option(
         "--framework",
-        type=click.Choice(["tensorflow", "jax", "torch"]),
+        type=click.Choice(list(SUPPORTED)),
         help="What the test runs on; without it, what is installed.",
     )
     def new(name: str, framework: str | None) -> None:
@@ -214,7 +197,6 @@ def command() -> Any:
 
         They are NAME.py and test_NAME.py, in this folder; nothing is overwritten.
         """
-        from pathlib import Path
 
         from pullback.new import new as written
 
@@ -334,8 +316,7 @@ def check_targets(
 
 def _written(path: str, text: str) -> bool:
     try:
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(text)
+        Path(path).write_text(text, encoding="utf-8")
     except OSError as error:
         print(f"pullback: {path} cannot be written: {error.strerror}", file=sys.stderr)
         return False

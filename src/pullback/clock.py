@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import signal
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from types import FrameType
@@ -101,6 +102,13 @@ class Clock:
                 raise self.why()
             self.left -= 1
         return self._trace
+
+
+def is_free() -> bool:
+    """Tell whether this is the main thread, and nobody else has the signal: a profiler, a check around it."""
+    if not hasattr(signal, "SIGPROF") or threading.current_thread() is not threading.main_thread():
+        return False
+    return signal.getsignal(signal.SIGPROF) in (signal.SIG_DFL, signal.SIG_IGN, None)
 
 
 def wait(ready: Callable[[], bool]) -> None:

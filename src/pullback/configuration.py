@@ -13,6 +13,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, TypeAlias
 
 from pullback.declare import NOTHING, Declaration, read
@@ -23,7 +24,7 @@ WILD = "*?["
 Facts: TypeAlias = "Iterable[tuple[str, str]]"  # what a rule holds, by name and in words
 
 
-def _whole(least: int) -> Callable[[Any], bool]:
+def _integer(least: int) -> Callable[[Any], bool]:
     return lambda v: isinstance(v, int) and not isinstance(v, bool) and v >= least
 
 
@@ -33,12 +34,12 @@ def _is_seconds(value: Any) -> bool:
 
 # The keys beside `rules`: whether a value is one, and what it must be.
 OPTIONS: dict[str, tuple[Callable[[Any], bool], str, str]] = {
-    "seed": (_whole(0), "a whole number from 0", "seed = 0"),
-    "order": (lambda v: _whole(1)(v) and v <= 2, "1 or 2", "order = 2"),
+    "seed": (_integer(0), "a whole number from 0", "seed = 0"),
+    "order": (lambda v: _integer(1)(v) and v <= 2, "1 or 2", "order = 2"),
     "budget": (_is_seconds, "a number of seconds", "budget = 60"),
     "strict": (lambda v: isinstance(v, bool), "true or false", "strict = true"),
     "baseline": (lambda v: isinstance(v, str) and bool(v), "a file", 'baseline = "pullback-baseline.json"'),
-    "jobs": (_whole(1), "a whole number from 1", "jobs = 2"),
+    "jobs": (_integer(1), "a whole number from 1", "jobs = 2"),
     "mend": (lambda v: isinstance(v, bool), "true or false", "mend = true"),
     "mend_budget": (_is_seconds, "a number of seconds", "mend_budget = 10"),
 }
@@ -70,8 +71,7 @@ class Configuration:
     @property
     def seed(self) -> int | None:
         """Give the seed that is fixed here, if one is."""
-        seed: int | None = self.options.get("seed")
-        return seed
+        return self.options.get("seed")
 
 
 def is_pattern(name: str) -> bool:
@@ -163,8 +163,7 @@ def load(path: str) -> Configuration | None:
 
 @functools.lru_cache(maxsize=64)
 def _loaded(path: str, stamp: int, size: int) -> Configuration | None:
-    with open(path, "rb") as file:
-        return parsed(file.read(), path)
+    return parsed(Path(path).read_bytes(), path)
 
 
 # ── reading ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -228,5 +227,4 @@ def _toml(data: bytes, name: str) -> dict[str, Any]:
 
 
 def _wrong(where: str, found: str, expected: str, fix: str) -> ConfigurationError:
-    error: ConfigurationError = ConfigurationError.about(where, found=found, expected=expected, fix=fix)
-    return error
+    return ConfigurationError.about(where, found=found, expected=expected, fix=fix)

@@ -13,11 +13,23 @@ import inspect
 import weakref
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields
-from typing import Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from pullback.domain import EXPECTED, Domain, DomainError
 from pullback.errors import DefinitionError, PullbackError
 from pullback.rule import Intent, Rule, name_of
+
+if TYPE_CHECKING:
+    from typing_extensions import TypedDict, Unpack
+
+    class Said(TypedDict, total=False):
+        """What `declare` takes, for its overloads."""
+
+        differs: str | None
+        like: Callable[..., Any] | None
+        order: int | None
+        domain: Any
+
 
 T = TypeVar("T")
 KEYS = ("differs", "like", "order", "domain", "skip")
@@ -57,8 +69,7 @@ def read(
     """Read what was said, key by key; `where` names the place in an error."""
 
     def wrong(found: str, expected: str, key: str, why: str = "") -> PullbackError:
-        made: PullbackError = error.about(where, found=found, expected=expected, why=why, fix=FIXES[key])
-        return made
+        return error.about(where, found=found, expected=expected, why=why, fix=FIXES[key])
 
     for key, value in table.items():
         if key not in KEYS:
@@ -150,23 +161,9 @@ _said: dict[int, tuple[Callable[[], Any], Declaration]] = {}
 
 
 @overload
-def declare(
-    thing: T,
-    /,
-    *,
-    differs: str | None = None,
-    like: Callable[..., Any] | None = None,
-    order: int | None = None,
-    domain: Any = None,
-) -> T: ...
+def declare(thing: T, /, **said: Unpack[Said]) -> T: ...
 @overload
-def declare(
-    *,
-    differs: str | None = None,
-    like: Callable[..., Any] | None = None,
-    order: int | None = None,
-    domain: Any = None,
-) -> Callable[[T], T]: ...
+def declare(**said: Unpack[Said]) -> Callable[[T], T]: ...
 def declare(
     thing: Any = None,
     /,

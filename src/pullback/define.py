@@ -24,7 +24,9 @@ from pullback.typed import DefinedFunction, Definition, F, P, Y, defined
 from pullback.unconverted import unconverted
 
 if TYPE_CHECKING:
-    from pullback.typed import Longer
+    from typing_extensions import Unpack
+
+    from pullback.typed import Claims, Longer
 
 Function = Callable[..., Any]
 
@@ -38,13 +40,7 @@ def custom_gradient(body: Callable[P, tuple[Y, Function]], /) -> DefinedFunction
 @overload
 def custom_gradient(body: Callable[P, Longer], /) -> DefinedFunction[P, Any]: ...
 @overload
-def custom_gradient(
-    *,
-    order: int | None = None,
-    like: Function | None = None,
-    differs: str | None = None,
-    chosen: Function | None = None,
-) -> Definition: ...
+def custom_gradient(*, order: int | None = None, **claims: Unpack[Claims]) -> Definition: ...
 @unconverted
 def custom_gradient(
     body: Function | None = None,

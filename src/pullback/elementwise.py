@@ -12,7 +12,7 @@ import functools
 import inspect
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 from pullback import hosts
 from pullback.contract import require_return
@@ -33,6 +33,11 @@ from pullback.rule import Rule, at, name_of, signature_of, source_of
 from pullback.typed import DefinedFunction, P, T, Y
 from pullback.unconverted import unconverted
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from pullback.typed import Claims
+
 Function = Callable[..., Any]
 
 # by function, which is not kept alive: it may close over arrays
@@ -43,18 +48,11 @@ _known: weakref.WeakKeyDictionary[Function, dict[Any, tuple[bool, bool]]] = weak
 def elementwise(
     function: Callable[P, Y],
     partials: Function | Sequence[Function],
-    *,
-    like: Function | None = None,
-    differs: str | None = None,
-    chosen: Function | None = None,
+    **claims: Unpack[Claims],
 ) -> DefinedFunction[P, Y]: ...
 @overload
 def elementwise(
-    *,
-    partials: Function | Sequence[Function],
-    like: Function | None = None,
-    differs: str | None = None,
-    chosen: Function | None = None,
+    *, partials: Function | Sequence[Function], **claims: Unpack[Claims]
 ) -> Callable[[Callable[P, Y]], DefinedFunction[P, Y]]: ...
 @unconverted
 def elementwise(
@@ -128,8 +126,7 @@ def unbroadcast(dx: T, *, like: Any) -> T:
 
     Do not use it to hide a wrong shape: what was not broadcast must not be summed.
     """
-    summed: T = hosts.of(dx).unbroadcast(dx, like)
-    return summed
+    return hosts.of(dx).unbroadcast(dx, like)  # type: ignore[no-any-return]
 
 
 def _body(function: Function, partials: Any, where: str) -> Function:

@@ -38,7 +38,7 @@ One class is one section of `docs/errors.md`; `anchor` names it, and `pullback e
 from __future__ import annotations
 
 import re
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 _Error = TypeVar("_Error", bound="PullbackError")
 
@@ -46,9 +46,10 @@ _Error = TypeVar("_Error", bound="PullbackError")
 class PullbackError(Exception):
     """Base of all errors of pullback."""
 
-    # AutoGraph re-creates an exception from its text, and keeps its class only if `__init__` is this very
-    # object. Without this line the built-in bases below would bring their own.
-    __init__ = Exception.__init__
+    if not TYPE_CHECKING:  # of a class whose `__init__` is a variable mypy knows nothing
+        # AutoGraph re-creates an exception from its text, and keeps its class only if `__init__` is this very
+        # object. Without this line the built-in bases below would bring their own.
+        __init__ = Exception.__init__
 
     @classmethod
     def anchor(cls) -> str:
@@ -70,8 +71,7 @@ class PullbackError(Exception):
         if fix:
             lines.append("  fix: " + fix.replace("\n", "\n       "))
         lines.append(f"  read: pullback explain {cls.__name__}")
-        error: _Error = cls("\n".join(lines))
-        return error
+        return cls("\n".join(lines))
 
 
 class DefinitionError(PullbackError, TypeError):

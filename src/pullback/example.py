@@ -86,8 +86,7 @@ def _marks(function: Any) -> tuple[tuple[tuple[Any, ...], dict[str, Any], Domain
         if inner is None:
             break
         function = inner
-    found: tuple[tuple[tuple[Any, ...], dict[str, Any], Domain | None], ...] = getattr(function, MARK, ())
-    return found
+    return getattr(function, MARK, ())
 
 
 def _made(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:

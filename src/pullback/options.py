@@ -102,11 +102,10 @@ def require_functions(verb: str, fix: str, **given: Any) -> None:
 
 def forward_refused(verb: str) -> ForwardModeError:
     """Say that forward mode has no meaning for what is done to a cotangent."""
-    error: ForwardModeError = ForwardModeError.about(
+    return ForwardModeError.about(
         verb,
         found="forward mode was asked for",
         expected="reverse mode: what it does to a gradient is not linear",
         why="the transpose of a map that is not linear is a wrong number",
         fix=f"leave `{verb}` out where tangents are pushed forward",
     )
-    return error

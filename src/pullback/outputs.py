@@ -225,13 +225,12 @@ def _arrangement(grad: Callable[..., Any], structure: tree.Tree | None, rule: Ru
 def grad_signature(found: str, count: int, rule: Rule) -> GradSignatureError:
     """Say that `grad` cannot take the cotangents."""
     names = ", ".join(["dy", "dz", "dw"][:count] if count <= 3 else [f"dy{i}" for i in range(count)])
-    error: GradSignatureError = GradSignatureError.about(
+    return GradSignatureError.about(
         rule.where,
         found=found,
         expected=f"{count}: one cotangent per output",
         fix=f"def grad({names}):",
     )
-    return error
 
 
 def check_gradgrad(gradgrad: Callable[..., Any], count: int, rule: Rule) -> None:

@@ -105,16 +105,24 @@ class Rule:
         return f"<rule {' · '.join(parts)}>"
 
 
+def cells(function: Any) -> list[tuple[str, Any]]:
+    """List what the closure of a function holds, by name."""
+    found = []
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
+        try:
+            found.append((name, cell.cell_contents))
+        except ValueError:  # a cell that is not filled yet
+            continue
+    return found
+
+
 def reach(function: Any) -> Iterator[tuple[str, Any]]:
     """List what a function can reach by name without being handed it: closure cells and globals."""
     code = getattr(function, "__code__", None)
     if code is None:
         return
-    for name, cell in zip(code.co_freevars, function.__closure__ or ()):
-        try:
-            yield name, cell.cell_contents
-        except ValueError:  # a cell that is not filled yet
-            continue
+    if function.__closure__:
+        yield from cells(function)
     space = function.__globals__
     for name in global_names(code):
         if name in space:

@@ -8,6 +8,7 @@ because a host runs this operation again when somebody records its pullback.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from pullback import contract, outputs
@@ -41,24 +42,16 @@ class Second(Derived):
         return outputs, SecondPullback(self.plan, first, got, given, inputs, cotangents)
 
 
+@dataclass(eq=False)
 class SecondPullback(Pullback):
     """Run the user's `gradgrad`, and derive how the result depends on the cotangents."""
 
-    def __init__(
-        self,
-        plan: Plan,
-        first: Pullback,
-        got: Cotangents,
-        given: Sequence[int],
-        inputs: Sequence[Tensor],
-        cotangents: Sequence[Tensor],
-    ) -> None:
-        self.plan = plan
-        self.first = first
-        self.got = got
-        self.given = given
-        self.inputs = inputs
-        self.cotangents = cotangents
+    plan: Plan
+    first: Pullback
+    got: Cotangents
+    given: Sequence[int]
+    inputs: Sequence[Tensor]
+    cotangents: Sequence[Tensor]
 
     def zeros(self) -> list[Tensor]:
         host = self.plan.host

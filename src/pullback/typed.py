@@ -14,13 +14,21 @@ from pullback.rule import Rule
 if TYPE_CHECKING:
     import inspect
 
-    from typing_extensions import Self, Unpack
+    from typing_extensions import Self, TypedDict, Unpack
 
     from pullback.wrapping.cache import Cache
 
     Grad = Callable[..., Any]
     # No pair: a pair that matched twice would lose its signature in mypy.
     Longer = tuple[Any, Any, Unpack[tuple[Any, ...]], Grad] | list[Any]
+
+    class Claims(TypedDict, total=False):
+        """What a decorator lets a rule claim, for its overloads."""
+
+        like: Grad | None
+        differs: str | None
+        chosen: Grad | None
+
 
 P = ParamSpec("P")
 Q = ParamSpec("Q")

@@ -25,8 +25,8 @@ from pullback.checker import check
 from pullback.checker.budget import Budget
 from pullback.checker.points import own_points
 from pullback.checker.settings import Settings
+from pullback.mend.diff import edited
 from pullback.mend.search import Search, mend
-from pullback.mend.tree import edited
 
 QUICK = {"xla": False, "export": False}
 BARS = {"TensorFlow": 0.88, "JAX": 0.80, "PyTorch": 0.80}

@@ -8,12 +8,10 @@ the command, which ends its process.
 from __future__ import annotations
 
 import contextlib
-import signal
-import threading
 import time
 from collections.abc import Iterator
 
-from pullback.clock import Clock
+from pullback.clock import Clock, is_free
 
 SHARE = 3  # the points of the checker's own get a third
 
@@ -57,16 +55,9 @@ class Budget:
     @contextlib.contextmanager
     def watching(self) -> Iterator[None]:
         """Leave a body that does not return, where that can be done."""
-        if not _free():
+        if not is_free():
             yield
             return
         clock = Clock(cpu=True, why=Spent, due=lambda: self.spent)
         with clock.watching(max(self.limit - self.seconds, 1e-3)):
             yield
-
-
-def _free() -> bool:
-    """Tell whether this is the main thread, and nobody else has the signal: a profiler, a check around it."""
-    if not hasattr(signal, "SIGPROF") or threading.current_thread() is not threading.main_thread():
-        return False
-    return signal.getsignal(signal.SIGPROF) in (signal.SIG_DFL, signal.SIG_IGN, None)

@@ -88,10 +88,10 @@ def noise_of(
 def equation(problem: Problem, line: Line, v: Array, g: Array, *, noise: float, target: float) -> Equation:
     """Measure one derivative along a line and set it beside the claim."""
     claimed = dot(g, line.u)
-    spread = length(g * line.u)
-    found = intercept(line, v, g, noise=noise, unit=problem.unit, target=target * spread)
+    size = length(g * line.u)
+    found = intercept(line, v, g, noise=noise, unit=problem.unit, target=target * size)
     measured = claimed + found.value
-    scale = max(spread, abs(measured) if np.isfinite(measured) else 0.0)
+    scale = max(size, abs(measured) if np.isfinite(measured) else 0.0)
     # The claim is rounded too: to its own size, and after a cancellation to that of the outputs.
     used = v != 0
     rounding = 2 * scale + 8 * length(v[used] * problem.y[used])

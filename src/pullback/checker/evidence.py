@@ -287,16 +287,17 @@ class Evidence:
         if not self.autodiff:
             draws.reverse()  # differences alone do not tell that a point is outside of the domain
         for draw in draws:
-            try:
-                other = Evidence(
-                    self.subject.at(self.problem.with_x(draw)), self.settings, self.order, self.autodiff
-                )
-            except Exception:  # outside the domain
-                continue
-            if (
-                np.isfinite(other.problem.y).all()
-                and other.true is not None
-                and all(np.isfinite(c).all() for c in other.claimed)
-            ):
+            other = self.moved(draw)
+            if other is not None:
                 return other
         return None
+
+    def moved(self, x: Array) -> Evidence | None:
+        """Gather the same evidence at a point; None where that is outside of the domain."""
+        try:
+            subject = self.subject.at(self.problem.with_x(x))
+            other = Evidence(subject, self.settings, self.order, self.autodiff)
+        except Exception:
+            return None
+        known = np.isfinite(other.problem.y).all() and other.true is not None
+        return other if known and all(np.isfinite(c).all() for c in other.claimed) else None

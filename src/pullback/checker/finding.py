@@ -7,7 +7,7 @@ turns into plain dictionaries. The schema carries a version.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
 from pullback.errors import WrongGradientError
@@ -19,6 +19,7 @@ from pullback.view.subject import Arrays
 
 SCHEMA = 1
 Verdict = Literal["right", "wrong", "undecided"]
+Note = Literal["right", "wrong", "undecided", "note"]  # of one finding
 Answer = Literal["yes", "no", "refused", "undecided"]
 
 
@@ -27,7 +28,7 @@ class Finding:
     """Hold one answer of one probe."""
 
     probe: str
-    verdict: Literal["right", "wrong", "undecided", "note"]
+    verdict: Note
     sentence: str
     cause: str | None = None
     edit: str = ""
@@ -52,29 +53,14 @@ class Finding:
 
     def to_dict(self) -> dict[str, Any]:
         """Give the finding as plain data."""
-        names = (
-            "probe",
-            "verdict",
-            "sentence",
-            "cause",
-            "edit",
-            "where",
-            "measured",
-            "claimed",
-            "resolution",
-            "reason",
-            "oracle",
-            "point",
-            "reproducer",
-            "capability",
-            "answer",
-            "mended",
-            "resized",
-            "last",
-            "smallest",
-            "patch",
-        )
-        return {name: getattr(self, name) for name in names}
+        return {f.name: getattr(self, f.name) for f in fields(self) if f.compare}
+
+
+def can(
+    probe: str, capability: str, answer: Answer, sentence: str, verdict: Note = "note", **more: Any
+) -> list[Finding]:
+    """Answer one row of the table "can do"."""
+    return [Finding(probe, verdict, sentence, capability=capability, answer=answer, **more)]
 
 
 @dataclass(frozen=True, repr=False)
@@ -135,19 +121,14 @@ class Report:
         if self.verdict == "wrong":
             first = self.failures[0]
             where = f"{self.name} ({self.source})" if self.source else self.name
-            measured = (
-                ""
-                if first.measured is None
-                else f"; measured {first.measured:.9g}, claimed {first.claimed:.9g}"
-            )
-            error = WrongGradientError.about(
+            measured = f"; measured {first.measured:.9g}, claimed {first.claimed:.9g}"
+            raise WrongGradientError.about(
                 where,
-                found=first.sentence + measured,
+                found=first.sentence + ("" if first.measured is None else measured),
                 expected=self.intent,
                 why=f"{len(self.failures)} probe(s) failed; seed {self.seed}",
                 fix=self.patch or first.edit or first.reproducer,
             )
-            raise error
         return self
 
     def to_dict(self) -> dict[str, Any]:

@@ -37,10 +37,10 @@ def second_subject(subject: Subject, rng: np.random.Generator, given: Arrays | N
         return tuple(np.zeros_like(inputs[k]) if found[k] is None else _array(found[k]) for k in alive)
 
     def pullback(inputs: Arrays, weights: Arrays) -> Cotangents:
-        spread: list[Array | None] = [None] * count
+        laid: list[Array | None] = [None] * count
         for k, w in zip(alive, weights):
-            spread[k] = w
-        by_input, by_cotangent = outer(inputs[:count], _masked(inputs[count:], finite), tuple(spread))
+            laid[k] = w
+        by_input, by_cotangent = outer(inputs[:count], _masked(inputs[count:], finite), tuple(laid))
         # A missing second derivative counts as zero in every sum the host builds with it: so it does here.
         of_inputs = [
             (np.zeros_like(x) if g is None else g) if d else None for g, x, d in zip(by_input, inputs, moves)

@@ -33,8 +33,8 @@ def least(length: int, inputs: Arrays) -> int:
 
     An operation that does not look at its indices would read past the end, and take the process with it.
     """
-    whole = [x.astype(np.int64) for x in inputs if x.dtype.kind in "iu"]
-    pointed = [x[np.abs(x) <= length] for x in whole]
+    integers = [x.astype(np.int64) for x in inputs if x.dtype.kind in "iu"]
+    pointed = [x[np.abs(x) <= length] for x in integers]
     return max([2, *(int(np.maximum(x + 1, -x).max()) for x in pointed if x.size)])
 
 

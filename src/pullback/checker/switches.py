@@ -68,8 +68,8 @@ def _existing(
     # Both sides and beyond, all entries at once: what differs between them is no choice.
     reach = max(1.0, abs(t))
     sides = np.array([-2.0, -0.3, -0.05, 0.05, 0.3, 2.0]) * reach
-    spread = (t + np.resize(sides, x.size) * np.linspace(0.9, 1.1, x.size)).reshape(x.shape).astype(x.dtype)
-    around = tuple(spread if n == k else a for n, a in enumerate(inputs))
+    sided = (t + np.resize(sides, x.size) * np.linspace(0.9, 1.1, x.size)).reshape(x.shape).astype(x.dtype)
+    around = tuple(sided if n == k else a for n, a in enumerate(inputs))
     if finite(subject, around) is not None:
         yield Point(f"{subject.names[k]} around {said}", around)
     for side in (-0.05, 0.05, -1.5, 1.5):

@@ -10,7 +10,6 @@ import importlib.metadata
 import json
 import os
 import platform
-import signal
 import subprocess
 import sys
 from dataclasses import asdict, dataclass, field
@@ -21,6 +20,7 @@ import numpy as np
 from pullback import __version__
 from pullback.doctor.known import KNOWN, combination
 from pullback.hosts import SUPPORTED
+from pullback.record.process import crashed
 
 PATIENCE = 180.0  # seconds for one framework: the first import after an installation is slow
 OTHERS = ("keras", "click", "rich", "pytest")
@@ -114,7 +114,4 @@ def _answer(name: str, process: subprocess.Popen[bytes]) -> Found:
 def _ended(code: int) -> str:
     if code >= 0:
         return f"its import ended the process with exit status {code}"
-    try:
-        return f"its import crashed ({signal.Signals(-code).name})"
-    except ValueError:
-        return f"its import crashed (signal {-code})"
+    return f"its import {crashed(code)}"

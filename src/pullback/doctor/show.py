@@ -8,6 +8,7 @@ from typing import Any, TextIO
 
 from pullback.doctor import Diagnosis, Found
 from pullback.doctor.known import combination, sentence
+from pullback.report.block import aligned
 
 HEADINGS = ("framework", "version", "needed", "host")
 COLOURS = {"works": "green", "missing": "dim", "old": "yellow", "broken": "bold red"}
@@ -25,11 +26,11 @@ def show(diagnosis: Diagnosis, stream: TextIO | None = None) -> None:
 
 def plain(diagnosis: Diagnosis) -> str:
     """Write a diagnosis as plain text."""
-    parts = [_aligned([tuple(pair) for pair in diagnosis.versions.items()])]
-    parts.append(_aligned([HEADINGS, *(row(found) for found in diagnosis.hosts)], ruled=True))
+    parts = [aligned([tuple(pair) for pair in diagnosis.versions.items()])]
+    parts.append(aligned([HEADINGS, *(row(found) for found in diagnosis.hosts)], ruled=True))
     working = [found for found in diagnosis.hosts if found.status == "works"]
     if working:
-        parts.append(_aligned(table(working), ruled=True))
+        parts.append(aligned(table(working), ruled=True))
     return "\n\n".join([*parts, advice(diagnosis)])
 
 
@@ -59,14 +60,6 @@ def advice(diagnosis: Diagnosis) -> str:
         tried = [sentence(combination(found.name, found.version, python, numpy)) for found in working]
         return "\n".join([f"{len(working)} of {len(diagnosis.hosts)} hosts work: {names}", *tried])
     return "no host works: install one of them, for example pip install 'pullback[tensorflow]'"
-
-
-def _aligned(rows: Sequence[Sequence[str]], *, ruled: bool = False) -> str:
-    widths = [max(len(r[i]) for r in rows) for i in range(len(rows[0]))]
-    lines = ["  ".join(cell.ljust(w) for cell, w in zip(r, widths)).rstrip() for r in rows]
-    if ruled:
-        lines.insert(1, "  ".join("-" * w for w in widths))
-    return "\n".join(lines)
 
 
 def _rich(diagnosis: Diagnosis, stream: TextIO) -> None:

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from pullback.graphs import losses
-from pullback.graphs.parts import Body, Edge, Node
+from pullback.graphs.order import beside
+from pullback.graphs.parts import Body, Node
 
 
 def lost_in(node: Node, places: Collection[int], ports: Collection[int]) -> list[tuple[Node, str]]:
@@ -22,11 +23,7 @@ class _Ways:
 
     def __init__(self, body: Body) -> None:
         self.body = body
-        self.after: dict[int, list[Edge]] = {}
-        self.before: dict[int, list[Edge]] = {}
-        for edge in body.edges:
-            self.after.setdefault(edge.source, []).append(edge)
-            self.before.setdefault(edge.target, []).append(edge)
+        self.after, self.before = beside(body.edges)
 
     def lost(self, places: Collection[int], ports: Collection[int]) -> list[tuple[Node, str]]:
         """List where the ways end; nothing if one of them leads to an output that is asked for."""

@@ -8,16 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from pullback.graphs.order import ahead, beside, reached
 from pullback.graphs.parts import BROKEN, Culprit, Edge, Node, State
 
 
 def culprit(nodes: Sequence[Node], edges: Sequence[Edge]) -> Culprit | None:
     """Find the operation to look at first."""
-    after: dict[int, list[Edge]] = {}
-    before: dict[int, list[Edge]] = {}
-    for edge in edges:
-        after.setdefault(edge.source, []).append(edge)
-        before.setdefault(edge.target, []).append(edge)
+    after, before = beside(edges)
     for node in reversed(nodes):  # nodes stand in the order in which they ran
         arriving = [e.state for e in after.get(node.id, ())]
         if node.kind == "operation" and not any(state in BROKEN for state in arriving):
@@ -26,10 +23,10 @@ def culprit(nodes: Sequence[Node], edges: Sequence[Edge]) -> Culprit | None:
                 return Culprit(node.id, spoiled.state, said(node, spoiled.state))
     poor = {n.id for n in nodes if n.is_source and nothing(n, after.get(n.id, ()))}
     after = expected(after)
-    behind = _ahead(poor, after)
+    behind = reached(poor, ahead(after))
     for node in reversed(nodes):
         if node.id in behind and node.kind in ("operation", "captured"):
-            lost = loses(node, after.get(node.id, ()), before.get(node.id, ()))
+            lost = loses(after.get(node.id, ()), before.get(node.id, ()))
             if lost is not None:
                 return Culprit(node.id, lost, said(node, lost))
     return None
@@ -48,7 +45,7 @@ def expected(after: dict[int, list[Edge]]) -> dict[int, list[Edge]]:
     return {node: [e for e in edges if e.target not in decides] for node, edges in after.items()}
 
 
-def loses(node: Node, after: Sequence[Edge], before: Sequence[Edge]) -> State | None:
+def loses(after: Sequence[Edge], before: Sequence[Edge]) -> State | None:
     """Say what an operation makes of a gradient that comes to it: nothing, zeros, or None where it passes."""
     arrives = not after or any(e.state not in ("none", "zero") for e in after)
     measured = [e.state for e in after if e.state != "still"]
@@ -58,16 +55,6 @@ def loses(node: Node, after: Sequence[Edge], before: Sequence[Edge]) -> State | 
     if arrives and not zeros and before and all(e.state in ("zero", "still") for e in before):
         return "zero" if any(e.state == "zero" for e in before) else None
     return None
-
-
-def _ahead(starts: set[int], after: dict[int, list[Edge]]) -> set[int]:
-    seen, waiting = set(starts), list(starts)
-    while waiting:
-        for edge in after.get(waiting.pop(), ()):
-            if edge.target not in seen:
-                seen.add(edge.target)
-                waiting.append(edge.target)
-    return seen
 
 
 _WORDS = {

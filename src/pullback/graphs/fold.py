@@ -144,10 +144,7 @@ def _shared(words: Sequence[Sequence[str]]) -> Sequence[str]:
     """Give the beginning that all of these share."""
     if not words:
         return ()
-    first, last = (
-        min(map(list, words)),
-        max(map(list, words)),
-    )  # the beginning of these two is that of all between them
+    first, last = min(map(list, words)), max(map(list, words))  # all others are between these two
     count = next((i for i, (a, b) in enumerate(zip(first, last)) if a != b), min(len(first), len(last)))
     return first[:count]
 

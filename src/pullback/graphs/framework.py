@@ -20,11 +20,11 @@ from typing import Any
 
 from pullback import define
 from pullback.graphs import marks, words
-from pullback.graphs.order import ordered, reached
+from pullback.graphs.order import ahead, behind, beside, ordered, reached
 from pullback.graphs.parts import Edge, Flow, Kind, Mark, Node, State
 from pullback.report.printable import printable
 from pullback.rule import name_of
-from pullback.view.arguments import Arguments
+from pullback.view.arguments import Arguments, is_array
 from pullback.view.definition import HERE, PACKAGES, Definition
 from pullback.view.native import Given, Native, Natives
 
@@ -70,9 +70,8 @@ class Sketch:
     edges: list[Edge] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     problem: str = ""
-    origins: dict[int, int] = field(
-        default_factory=dict
-    )  # what stands for an object that a user can name, by id
+    # what stands for an object that a user can name, by id
+    origins: dict[int, int] = field(default_factory=dict)
 
     def node(
         self,
@@ -117,22 +116,19 @@ class Sketch:
 
         What no input or variable reaches is no part of a gradient: constants, shapes, random numbers.
         """
-        ahead: dict[int, list[int]] = {}
-        behind: dict[int, list[int]] = {}
-        for edge in self.edges:
-            ahead.setdefault(edge.source, []).append(edge.target)
-            behind.setdefault(edge.target, []).append(edge.source)
+        after, before = beside(self.edges)
+        targets = ahead(after)
         outputs = [n.id for n in self.nodes if n.kind == "output"]
-        live = reached([n.id for n in self.nodes if n.is_source], ahead)
+        live = reached([n.id for n in self.nodes if n.is_source], targets)
         if not live.intersection(outputs):  # then what they come from is all that there is to see
-            live |= reached([n.id for n in self.nodes if n.kind == "captured"], ahead)
+            live |= reached([n.id for n in self.nodes if n.kind == "captured"], targets)
         last = [n.id for n in self.nodes if n.kind == "output" or n.does in ends or self.problem]
-        wanted = reached(last, behind)
+        wanted = reached(last, behind(before))
         kept = {
             n.id for n in self.nodes if (n.id in live and n.id in wanted) or n.kind in ("input", "output")
         }
         kept |= {
-            n.id for n in self.nodes if n.kind == "captured" and any(t in kept for t in ahead.get(n.id, ()))
+            n.id for n in self.nodes if n.kind == "captured" and any(t in kept for t in targets.get(n.id, ()))
         }
         pairs = [(e.source, e.target) for e in self.edges]
         nodes = [self.nodes[i] for i in ordered(len(self.nodes), pairs) if i in kept]
@@ -166,6 +162,10 @@ class Tracer(ABC):
     def variable(self, value: Any) -> bool:
         """Tell whether a value keeps a place of its own that functions read without being handed it."""
         return False
+
+    def is_input(self, leaf: Any) -> bool:
+        """Tell whether an argument is one that gradients are asked of."""
+        return is_array(leaf) or (self.owns(leaf) and not self.variable(leaf))
 
     def key(self, variable: Any) -> int:
         """Give what `origins` knows a variable by."""
@@ -228,11 +228,9 @@ _PYTHON = os.path.dirname(os.__file__) + os.sep
 
 def location_now() -> str:
     """Find the line of the user's that is running."""
-    frame = sys._getframe(1)
-    while frame is not None:
+    for frame, line in traceback.walk_stack(sys._getframe(1)):
         if is_user(frame.f_code.co_filename):
-            return f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}"
-        frame = frame.f_back  # type: ignore[assignment]
+            return f"{os.path.basename(frame.f_code.co_filename)}:{line}"
     return ""
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from pathlib import Path
 
 from pullback.errors import OptionError
 from pullback.graphs import dot, fold, mermaid, png, svg, text
@@ -44,9 +45,7 @@ class Graph:
 
     def png(self, path: str | os.PathLike[str], *, fold: bool = True) -> None:
         """Draw it as a PNG file."""
-        drawn = png.png(self.svg(fold=fold))
-        with open(path, "wb") as file:
-            file.write(drawn)
+        Path(path).write_bytes(png.png(self.svg(fold=fold)))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write it to a file, in the form that its suffix names."""
@@ -68,9 +67,7 @@ class Graph:
                 expected="one that ends in .svg, .png, .dot, .mmd or .txt",
                 fix='graph.save("graph.svg")',
             )
-        drawn = ways[suffix]()
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(drawn)
+        Path(path).write_text(ways[suffix](), encoding="utf-8")
 
     def __str__(self) -> str:
         return text.written(self)

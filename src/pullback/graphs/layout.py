@@ -58,7 +58,7 @@ def laid_out(sizes: Sequence[Point], pairs: Sequence[tuple[int, int]], late: Seq
         links += pairwise(chain)
     drawn = igraph.Graph(n=len(vertices), edges=links, directed=True)
     coordinates = drawn.layout_sugiyama(layers=vertices, hgap=1, vgap=1, maxiter=200).coords
-    x = _spread([place[0] for place in coordinates[: len(vertices)]], vertices, widths, links)
+    x = _spaced([place[0] for place in coordinates[: len(vertices)]], vertices, widths, links)
     deepest = max(vertices) + 1
     tried = [_columns(x, vertices, widths, sizes, chains, count) for count in range(1, min(deepest, 6) + 1)]
     return min(tried, key=_badness)
@@ -71,7 +71,7 @@ def _badness(found: Layout) -> float:
     return large + 0.12 * max(0, bent - (found.columns - 1))
 
 
-def _spread(
+def _spaced(
     wanted: Sequence[float], level: Sequence[int], widths: Sequence[float], links: Sequence[tuple[int, int]]
 ) -> list[float]:
     """Keep the order in every layer, and make room for the boxes; then pull each to its neighbours."""

@@ -15,6 +15,11 @@ from pullback.graphs.parts import Edge, Node
 
 INTEGERS = ("int", "uint", "bool", "long")
 STEPS = ("round", "sign", "floor", "argmax", "compare")
+# The kind of loss at an operation that passes no gradient on whatever the values are, by what it does.
+ENDS = {"stop": "stop", "rebuild": "rebuild", "leave": "numpy", **dict.fromkeys(STEPS, "zero derivative")}
+# … and at one that passes zeros on.
+FLAT = {"loop": "zero in a loop", "where": "where"}
+FLAT |= dict.fromkeys(("clamp", "sigmoid", "tanh", "softmax", "exp"), "saturated")
 STEEP = ("sqrt", "log", "divide", "pow", "norm", "acos")  # what has an infinite slope somewhere
 
 
@@ -171,8 +176,8 @@ LOSSES = {
 def passes_nothing(node: Node, before: Sequence[Edge], after: Sequence[Edge]) -> bool:
     """Tell an operation through which no gradient comes, whatever the values are."""
     floats = any(not e.dtype.startswith(INTEGERS) for e in before)
-    whole = bool(after) and all(e.dtype.startswith(INTEGERS) for e in after)
-    return node.rule is None and (node.does in ("stop", "rebuild", "leave", *STEPS) or (floats and whole))
+    integers = bool(after) and all(e.dtype.startswith(INTEGERS) for e in after)
+    return node.rule is None and (node.does in ENDS or (floats and integers))
 
 
 def of_none(node: Node, before: Sequence[Edge], after: Sequence[Edge], host: str) -> str:
@@ -181,12 +186,8 @@ def of_none(node: Node, before: Sequence[Edge], after: Sequence[Edge], host: str
         return "captured"
     if node.rule is not None:
         return _of_rule(node)
-    if node.does in ("stop", "rebuild"):
-        return node.does
-    if node.does == "leave":
-        return "numpy"
-    if node.does in STEPS:
-        return "zero derivative"
+    if node.does in ENDS:
+        return ENDS[node.does]
     if host == "jax" and node.operation == "while":
         return "while"
     if after and all(e.dtype.startswith(INTEGERS) for e in after):
@@ -204,22 +205,14 @@ def of_zero(node: Node, before: Sequence[Edge], arriving: Sequence[Edge], operan
     """Name why an operation passes zeros on; `operands` are all that it reads, `before` those asked for."""
     if node.rule is not None:
         return _of_rule(node)
-    if node.does in STEPS:
-        return "zero derivative"
-    if node.does in ("stop", "rebuild"):
-        return node.does
-    if node.does == "leave":
-        return "numpy"
+    if node.does in ENDS:
+        return ENDS[node.does]
     if node.does == "relu":
         return _of_relu(node, before)
-    if node.does == "loop":
-        return "zero in a loop"
-    if node.does not in ("where", "clamp") and _is_tiny(arriving, before):
+    if node.does not in ("loop", "where", "clamp") and _is_tiny(arriving, before):
         return "underflow"
-    if node.does in ("clamp", "sigmoid", "tanh", "softmax", "exp"):
-        return "saturated"
-    if node.does == "where":
-        return "where"
+    if node.does in FLAT:
+        return FLAT[node.does]
     if node.does == "multiply":
         known = [e.value for e in operands if e.value is not None]
         filled = len(known) > 1 and all(value.zero < value.size for value in known)

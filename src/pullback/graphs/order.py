@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+
+from pullback.graphs.parts import Edge
 
 
 def ordered(count: int, pairs: Iterable[tuple[int, int]]) -> list[int]:
     """Sort nodes so that every pair goes forward; in a circle, the one that ran first comes first."""
-    ahead: list[list[int]] = [[] for _ in range(count)]
+    following: list[list[int]] = [[] for _ in range(count)]
     waits = [0] * count
     for source, target in set(pairs):
         if source != target:
-            ahead[source].append(target)
+            following[source].append(target)
             waits[target] += 1
     ready = [node for node in range(count) if not waits[node]]
     heapq.heapify(ready)
@@ -27,7 +29,7 @@ def ordered(count: int, pairs: Iterable[tuple[int, int]]) -> list[int]:
             continue
         seen[node] = True
         done.append(node)
-        for other in ahead[node]:
+        for other in following[node]:
             waits[other] -= 1
             if not waits[other] and not seen[other]:
                 heapq.heappush(ready, other)
@@ -38,22 +40,43 @@ def layers(count: int, pairs: Sequence[tuple[int, int]], late: Sequence[bool]) -
     """Give each node its layer, behind all that it takes from; the `late` ones right before their use."""
     place = {node: i for i, node in enumerate(ordered(count, pairs))}
     forward = [(s, t) for s, t in pairs if place[s] < place[t]]
-    ahead: list[list[int]] = [[] for _ in range(count)]
+    following: list[list[int]] = [[] for _ in range(count)]
     for source, target in forward:
-        ahead[source].append(target)
+        following[source].append(target)
     found = [0] * count
     for node in sorted(range(count), key=place.__getitem__):
-        for other in ahead[node]:
+        for other in following[node]:
             found[other] = max(found[other], found[node] + 1)
     for node in range(count):
-        if late[node] and ahead[node]:
-            found[node] = max(0, min(found[other] for other in ahead[node]) - 1)
+        if late[node] and following[node]:
+            found[node] = max(0, min(found[other] for other in following[node]) - 1)
     return found
 
 
-def reached(starts: Sequence[int], steps: dict[int, list[int]]) -> set[int]:
+def beside(edges: Iterable[Edge]) -> tuple[dict[int, list[Edge]], dict[int, list[Edge]]]:
+    """Give the edges behind each node, and those before it."""
+    after: dict[int, list[Edge]] = {}
+    before: dict[int, list[Edge]] = {}
+    for edge in edges:
+        after.setdefault(edge.source, []).append(edge)
+        before.setdefault(edge.target, []).append(edge)
+    return after, before
+
+
+def ahead(after: Mapping[int, Iterable[Edge]]) -> dict[int, list[int]]:
+    """Give the nodes that edges lead to."""
+    return {node: [edge.target for edge in edges] for node, edges in after.items()}
+
+
+def behind(before: Mapping[int, Iterable[Edge]]) -> dict[int, list[int]]:
+    """Give the nodes that edges come from."""
+    return {node: [edge.source for edge in edges] for node, edges in before.items()}
+
+
+def reached(starts: Iterable[int], steps: Mapping[int, Iterable[int]]) -> set[int]:
     """Find the nodes that steps lead to, and the starts themselves."""
-    seen, waiting = set(starts), list(starts)
+    waiting = list(starts)
+    seen = set(waiting)
     while waiting:
         for step in steps.get(waiting.pop(), ()):
             if step not in seen:

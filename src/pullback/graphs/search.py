@@ -9,7 +9,7 @@ from typing import NamedTuple
 from pullback.graphs import bodies, losses
 from pullback.graphs.culprit import expected, loses
 from pullback.graphs.graph import Graph
-from pullback.graphs.order import reached
+from pullback.graphs.order import ahead, behind, beside, reached
 from pullback.graphs.parts import BROKEN, Edge, Node
 
 ENDS = {"leave": "numpy", "store": "stored"}  # what ends the way of a value, and the kind of loss that is
@@ -50,13 +50,8 @@ class Search:
 
     def __init__(self, graph: Graph, source: Node) -> None:
         self.graph, self.source = graph, source
-        self.after: dict[int, list[Edge]] = {}
-        self.before: dict[int, list[Edge]] = {}
-        for edge in graph.edges:
-            self.after.setdefault(edge.source, []).append(edge)
-            self.before.setdefault(edge.target, []).append(edge)
-        self.targets = {k: [e.target for e in v] for k, v in self.after.items()}
-        self.sources = {k: [e.source for e in v] for k, v in self.before.items()}
+        self.after, self.before = beside(graph.edges)
+        self.targets, self.sources = ahead(self.after), behind(self.before)
         self.ahead = reached([source.id], self.targets)
         ends = [node.id for node in graph.nodes if node.kind == "output"]
         self.between = self.ahead & reached(ends, self.sources)  # on a path from the source to an output
@@ -127,7 +122,7 @@ class Search:
             if self.after.get(node.id) and not wanted[node.id]:
                 continue
             arriving, shares = wanted.get(node.id, []), self.shares(node)
-            state = loses(node, arriving, shares)
+            state = loses(arriving, shares)
             inside = self.inside(node, shares) if state in ("none", "zero") else []
             if inside:
                 found += inside
@@ -139,8 +134,8 @@ class Search:
         if not found:  # comparisons and the like are not asked for a gradient, and give none
             for node in self.steps():
                 floats = [e for e in self.shares(node) if not e.dtype.startswith(losses.INTEGERS)]
-                whole = all(e.dtype.startswith(losses.INTEGERS) for e in self.after.get(node.id, ()))
-                if floats and whole:
+                integers = all(e.dtype.startswith(losses.INTEGERS) for e in self.after.get(node.id, ()))
+                if floats and integers:
                     after = self.after.get(node.id, [])
                     found.append(Found(losses.of_none(node, floats, after, self.graph.host), node))
         return sorted(found, key=lambda loss: loss.kind == "stop")  # that is meant; what is beside it is not

@@ -6,6 +6,7 @@ without its font; a label that finds no free place is left to the tooltip of its
 
 from __future__ import annotations
 
+import textwrap
 from html import escape
 from importlib.util import find_spec
 from itertools import pairwise
@@ -15,6 +16,7 @@ from pullback.errors import OptionError
 from pullback.graphs import text
 from pullback.graphs.layout import Point, laid_out
 from pullback.graphs.parts import BROKEN, LOST, Edge, Node
+from pullback.report.printable import shortened
 
 if TYPE_CHECKING:
     from pullback.graphs.graph import Graph
@@ -97,7 +99,7 @@ def svg(graph: Graph) -> str:
             f'<g stroke="{PAPER}" stroke-width="3" stroke-linejoin="round" paint-order="stroke">',
             *(drawing for _, drawing in labels),
             "</g>",
-            _legend(graph, width, height),
+            _legend(graph, height),
             "</svg>",
         ]
     )
@@ -108,10 +110,6 @@ def svg(graph: Graph) -> str:
 
 def _wide(words: str, size: float) -> float:
     return len(words) * size * WIDE
-
-
-def _short(words: str, most: int) -> str:
-    return words if len(words) <= most else words[: most - 1] + "…"
 
 
 def _lines(node: Node) -> list[str]:
@@ -125,7 +123,7 @@ def _lines(node: Node) -> list[str]:
         more.append(text.kept(node))
     if node.is_source and node.gradient is not None:
         more.append(f"∂ {text.flow(node.gradient)}")
-    return [_short(node.name, 30), *([" · ".join(more)] if more else [])]
+    return [shortened(node.name, 30), *([" · ".join(more)] if more else [])]
 
 
 def _size(node: Node) -> Point:
@@ -297,17 +295,8 @@ def _head(graph: Graph, width: float) -> list[tuple[str, str]]:
         told.append((f"first culprit: {graph.culprit.says}", RED))
     told += [(note, GREY) for note in graph.notes]
     for line, colour in told:
-        found += [(part, colour) for part in _wrapped(line, most)]
-    return found
-
-
-def _wrapped(line: str, most: int) -> list[str]:
-    found = [""]
-    for word in line.split():
-        if found[-1] and len(found[-1]) + len(word) >= most:
-            found.append(word)
-        else:
-            found[-1] = f"{found[-1]} {word}".strip()
+        parts = textwrap.wrap(" ".join(line.split()), most, break_long_words=False, break_on_hyphens=False)
+        found += [(part, colour) for part in parts]
     return found
 
 
@@ -318,7 +307,7 @@ def _headed(head: list[tuple[str, str]]) -> list[str]:
     ]
 
 
-def _legend(graph: Graph, width: float, height: float) -> str:
+def _legend(graph: Graph, height: float) -> str:
     """Say what the colours mean, those that are there."""
     parts = [("→ forward", GREY), ("← gradient, its norm", BLUE)]
     intents = {node.rule.intent for node in graph.nodes if node.rule is not None}

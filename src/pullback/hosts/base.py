@@ -148,42 +148,24 @@ class Executing(ABC):
 class Arrays(Protocol):
     """Offer the array functions that host-neutral rules are written in, beside Python's own operators."""
 
-    @property
-    def abs(self) -> Function: ...
-    @property
-    def arctan(self) -> Function: ...
-    @property
-    def argmax(self) -> Function: ...
-    @property
-    def clip(self) -> Function: ...
-    @property
-    def normal_cdf(self) -> Function: ...
-    @property
-    def floor(self) -> Function: ...
-    @property
-    def isfinite(self) -> Function: ...
-    @property
-    def maximum(self) -> Function: ...
-    @property
-    def round(self) -> Function: ...
-    @property
-    def sigmoid(self) -> Function: ...
-    @property
-    def sign(self) -> Function: ...
-    @property
-    def softmax(self) -> Function: ...
-    @property
-    def softplus(self) -> Function: ...
-    @property
-    def sqrt(self) -> Function: ...
-    @property
-    def stop(self) -> Function: ...
-    @property
-    def tanh(self) -> Function: ...
-    @property
-    def where(self) -> Function: ...
-    @property
-    def zeros_like(self) -> Function: ...
+    abs: Function
+    arctan: Function
+    argmax: Function
+    clip: Function
+    normal_cdf: Function
+    floor: Function
+    isfinite: Function
+    maximum: Function
+    round: Function
+    sigmoid: Function
+    sign: Function
+    softmax: Function
+    softplus: Function
+    sqrt: Function
+    stop: Function
+    tanh: Function
+    where: Function
+    zeros_like: Function
 
     def cast(self, value: Any, like: Tensor) -> Any:
         """Give a tensor the dtype of another; leave a Python number alone."""
@@ -241,6 +223,10 @@ class Host(Facts, Executing):
         """The operations of the framework's own that ready rules run, by the names of the rules."""
         return {}
 
+    def stopped(self, tensors: Sequence[Tensor]) -> list[Tensor]:
+        """Cut tensors off: no gradient goes through them."""
+        return [self.arrays.stop(x) if self.differentiable(x) else x for x in tensors]
+
     def unbroadcast(self, cotangent: Tensor, like: Tensor) -> Tensor:
         """Sum a cotangent over the axes that broadcasting added."""
         raise self.refused("unbroadcast")
@@ -257,13 +243,13 @@ class Host(Facts, Executing):
 
     # ── what stands in a program already ─────────────────────────────────────────────────────────────────
 
-    def vjp(self, function: Function, inputs: Sequence[Tensor], cotangents: Sequence[Any]) -> list[Any]:
-        """Differentiate a function by the framework itself."""
+    def pullback(self, function: Function, inputs: Sequence[Tensor]) -> Linear:
+        """Differentiate a function by the framework itself: what takes cotangents back, more than once."""
         raise self.refused("vjp")
 
-    def pullback(self, function: Function, inputs: Sequence[Tensor]) -> Linear:
-        """Give the vjp of a function at its inputs, to be called more than once."""
-        return lambda cotangents: self.vjp(function, inputs, cotangents)
+    def vjp(self, function: Function, inputs: Sequence[Tensor], cotangents: Sequence[Any]) -> list[Any]:
+        """Take cotangents back through a function at its inputs, once."""
+        return self.pullback(function, inputs)(cotangents)
 
     def pushforward(self, function: Function, inputs: Sequence[Tensor]) -> Linear:
         """Give the pushforward of a function at its inputs, by two vjps, which every framework has.
@@ -311,13 +297,12 @@ class Host(Facts, Executing):
 
     def refused(self, job: str, found: str = "a host that does not offer it") -> HostError:
         """Say that a job is not done here."""
-        error: HostError = HostError.about(
+        return HostError.about(
             job,
             found=f"{self.name} arrays: {found}",
             expected="tensors of TensorFlow, JAX or PyTorch",
             fix="tf.constant(x), jnp.asarray(x) or torch.as_tensor(x)",
         )
-        return error
 
 
 @contextlib.contextmanager

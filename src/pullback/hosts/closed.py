@@ -57,8 +57,7 @@ def is_closed(operation: Any) -> bool:
 
 def watched(operation: Any) -> list[Named]:
     """List the names in reach of a body that was looked at, and what they meant."""
-    names: list[Named] = operation.memo[_CLOSED][0]
-    return names
+    return operation.memo[_CLOSED][0]
 
 
 def _follow(function: Any, found: list[Named]) -> bool:

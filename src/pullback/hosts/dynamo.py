@@ -84,8 +84,7 @@ def _is_code(value: Any) -> bool:
 
 
 def _is_data(kind: type) -> bool:
-    found: bool = import_module("pullback.hosts.torch.compiling").is_data(kind)
-    return found
+    return import_module("pullback.hosts.torch.compiling").is_data(kind)
 
 
 _is_data._dynamo_marked_constant = True  # type: ignore[attr-defined]

@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 
 from pullback.dtypes import linear
+from pullback.hosts import refusals
+from pullback.hosts.operation import Operation
 
 Array = Any
 Pull = Callable[[list[Array]], "list[Array | None]"]  # cotangents in and out, in double precision
@@ -46,6 +48,24 @@ def tolerance(dtypes: Sequence[str]) -> float:
 def unknown(error: Exception) -> str:
     """Say that a pullback could not be asked."""
     return f"not known to be linear (it could not be run on its own: {type(error).__name__})"
+
+
+def require(
+    operation: Operation, kinds: Any, ask: Callable[[], str], failures: tuple[type[Exception], ...]
+) -> None:
+    """Refuse a pullback that is not linear; what was asked for such kinds of tensors is remembered."""
+    key = operation.key(kinds)
+    found = operation.memo.get(key)
+    if found is None:
+        try:
+            found = ask()
+        except failures as error:
+            if type(error).__module__.startswith("pullback."):
+                raise
+            found = unknown(error)
+        operation.memo[key] = found
+    if found != LINEAR:
+        raise refusals.forward_mode(operation, found)
 
 
 def value(shape: Sequence[int], rng: np.random.Generator) -> Array:

@@ -51,6 +51,23 @@ class Pullback:
         return self
 
 
+class Rerun(Pullback):
+    """Keep the tensors of an operation alone, and compute what else is needed again."""
+
+    reruns = True
+
+    def __init__(self, operation: Any, tensors: Sequence[Tensor], outlines: list[Any]) -> None:
+        self.operation = operation
+        self.tensors = tensors
+        self.outlines = outlines  # of the outputs
+
+    def made_of(self, tensors: Sequence[Tensor], grad: Function | None) -> Rerun:
+        return type(self)(self.operation, tensors, self.outlines)
+
+    def zeros(self) -> list[Tensor]:
+        return list(map(self.operation.host.zeros, self.outlines))
+
+
 def filled(pull: Pullback, cotangents: Sequence[Tensor | None]) -> list[Tensor]:
     """Put zeros in the place of missing cotangents."""
     if all(cotangent is not None for cotangent in cotangents):

@@ -110,6 +110,15 @@ def class_of(model: Any) -> type:
     return kind.__bases__[1] if issubclass(kind, Seen) else kind
 
 
+def sorted_out(
+    kinds: Iterable[Any], is_layer: Callable[[Any], bool], operation: Callable[[Any], str]
+) -> tuple[dict[str, Any], list[Any]]:
+    """Sort kinds into operations, by their names, and layers."""
+    listed = list(kinds)
+    layers = [kind for kind in listed if is_layer(kind)]
+    return {operation(kind): kind for kind in listed if not is_layer(kind)}, layers
+
+
 def kind_of(layer: Any, kinds: Iterable[Any]) -> Any:
     """Find the kind that a layer is of, by its class or the name of that; None if it is of none."""
     called = class_of(layer)

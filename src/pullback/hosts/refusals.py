@@ -51,14 +51,13 @@ def require_numbers(value: Any, where: str, argument: str, *, strings: bool = Fa
 
 def counter(given: Any, expected: str, fix: str) -> OptionError:
     """Say that what `finite_gradient` should count with holds no number that can be added to."""
-    error: OptionError = OptionError.about(
+    return OptionError.about(
         "finite_gradient",
         found=f"counter is a {type(given).__name__}",
         expected=expected,
         why="the number of values that were replaced is added to it",
         fix=f"counter={fix}",
     )
-    return error
 
 
 class Named(NamedTuple):
@@ -92,39 +91,36 @@ def second_order(operation: Operation | Named) -> SecondOrderError:
         "first derivatives only: the rule says `order=1`",
         "remove `order=1` if its second derivative can be derived, or return `dx, gradgrad` from `grad`",
     )
-    error: SecondOrderError = SecondOrderError.about(
+    return SecondOrderError.about(
         operation.where, found="a second derivative was asked for", expected=expected, fix=fix
     )
-    return error
 
 
 def random_body(operation: Operation, instead: str = "") -> SecondOrderError:
     """Say that a body which is run again would draw other numbers; `instead` names what does not."""
-    error: SecondOrderError = SecondOrderError.about(
+    return SecondOrderError.about(
         operation.where,
         found="the body draws random numbers, and a higher derivative runs it again",
         expected="the same numbers in both runs",
         why="the second derivative would be that of another draw",
         fix=f"draw the noise outside and pass it as an argument{instead}",
     )
-    return error
 
 
 def run_again(operation: Operation, does: str) -> SecondOrderError:
     """Say that a body cannot be run again, because of something that it does."""
-    error: SecondOrderError = SecondOrderError.about(
+    return SecondOrderError.about(
         operation.where,
         found=f"the body {does}, and a higher derivative runs it again",
         expected="a body that can be run twice as if it were run once",
         fix="do that outside of the rule",
     )
-    return error
 
 
 def changed_since(operation: Operation, asked: str = "a higher derivative") -> DerivativeError:
     """Say that a body which was run again did not keep what it had kept at first."""
     kind = SecondOrderError if asked == "a higher derivative" else DerivativeError
-    error: DerivativeError = kind.about(
+    return kind.about(
         operation.where,
         found=f"the body was run again for {asked}, and kept other values for `grad`",
         expected="the same values in both runs",
@@ -132,14 +128,13 @@ def changed_since(operation: Operation, asked: str = "a higher derivative") -> D
         "and the derivative would be that of another function",
         fix="pass what changes as an argument, or differentiate before it is changed",
     )
-    return error
 
 
 def forward_mode(operation: Operation | Named, found: str) -> ForwardModeError:
     """Say that there is no forward mode, and what was found of the pullback."""
     own = _is_own(operation)
     name = operation.name if operation.name.isidentifier() else "f"
-    error: ForwardModeError = ForwardModeError.about(
+    return ForwardModeError.about(
         operation.where,
         found=f"forward mode was asked for, and the pullback is {found}",
         expected="a pullback that is linear in its cotangents, or a pushforward of its own"
@@ -150,7 +145,6 @@ def forward_mode(operation: Operation | Named, found: str) -> ForwardModeError:
         if own
         else "make it linear in `dy`, or leave it out where tangents are pushed forward",
     )
-    return error
 
 
 def captured_tensor(
@@ -162,42 +156,36 @@ def captured_tensor(
     """
     name = name or names.name_of(operation, tensor)
     shown = f"`{name}`" if name else described
-    error: CapturedTensorError = CapturedTensorError.about(
+    return CapturedTensorError.about(
         operation.where,
         found=f"the body uses {shown}, which is being differentiated and is not an argument",
         expected="every differentiated tensor among the arguments",
         why="a rule has no cotangent for a captured tensor: its gradient would silently be None",
         fix=f"pass {shown if name else 'it'} as an argument, or {cut.format(name or '…')} in the body",
     )
-    return error
 
 
 def no_operation(kind: str, why: str, expected: str, fix: str) -> OverrideError:
     """Say that what was given for a kind is none; the host says what its kinds are."""
-    error: OverrideError = OverrideError.about(
-        "override", found=f"{kind} is no operation: {why}", expected=expected, fix=fix
-    )
-    return error
+    return OverrideError.about("override", found=f"{kind} is no operation: {why}", expected=expected, fix=fix)
 
 
 def one_branch(where: str) -> CotangentCountError:
     """Say that only one branch of a condition that is traced returns something."""
-    error: CotangentCountError = CotangentCountError.about(
+    return CotangentCountError.about(
         where,
         found="an `if` on a tensor returns in one of its branches only",
         expected="a return in both: the graph has them both",
         fix="else:\n    return tf.zeros_like(dy)",
     )
-    return error
 
 
 def vector_condition(where: str, cond: str, select: str, every: str) -> VectorConditionError:
     """Say that a condition was asked of a whole vector; the host's own functions are named."""
-    error: VectorConditionError = VectorConditionError.about(
+    return VectorConditionError.about(
         where,
         found=f"`if`, `while` or `{cond}` was given a condition with more than one element",
         expected="one bool",
         why="a branch is taken for the whole tensor, not element by element",
         fix=f"y = {select}(condition, a, b)   # or reduce it: {every}(condition)",
     )
-    return error

@@ -101,7 +101,7 @@ class Condition:
         residual = largest(leaves)
 
         def error(residual: str, allowed: str) -> Exception:
-            refusal: SolutionError = SolutionError.about(
+            return SolutionError.about(
                 plan.where,
                 found=f"its solution does not satisfy `{name_of(self.function)}`: the residual is {residual}",
                 expected=f"at most {allowed}",
@@ -109,7 +109,6 @@ class Condition:
                 "function's",
                 fix="let the solver converge, correct the condition, or give tolerance=",
             )
-            return refusal
 
         claim = Claim(plan.rule.name, plan.where, error)
         return host.require(claim, residual <= allowed, [residual, allowed], z)

@@ -34,15 +34,13 @@ class Map:
         return Map(self.back, self.forth, self.symmetric)
 
 
+@dataclass(eq=False)
 class Equation:
     """An equation F(z, p) = 0 in z."""
 
-    def __init__(
-        self, host: Host, residual: Callable[[Tensors, Tensors], Tensors], symmetric: bool = False
-    ) -> None:
-        self.host = host
-        self.residual = residual
-        self.symmetric = symmetric  # whether ∂F/∂z is
+    host: Host
+    residual: Callable[[Tensors, Tensors], Tensors]
+    symmetric: bool = False  # whether ∂F/∂z is
 
     def linearised(self, z: Tensors, p: Tensors) -> tuple[Map, Tensors]:
         """Give v ↦ ∂F/∂z·v, and the tensors that it depends on."""

@@ -57,8 +57,7 @@ def _apply(plan: Plan, tensors: list[Tensor]) -> Any:
 
         return multiply
 
-    stopped = [host.arrays.stop(x) if host.differentiable(x) else x for x in tensors]
-    tried = guarded(matvec, run)(*plan.arguments(stopped)[0][1:])
+    tried = guarded(matvec, run)(*plan.arguments(host.stopped(tensors))[0][1:])
     require_like(host, tree.flatten(tried)[0], b, where, "matvec gives", "A·x in the structure of b")
     x = linear(plan, Map(forth, forth if symmetric else back, symmetric), at, b, means)
     return slot.filled([*x, *at])

@@ -54,7 +54,7 @@ def linear(plan: Plan, of: Map, at: Tensors, b: Tensors, means: Means) -> Tensor
     """Solve a linear system, as an operation with derivatives."""
     host = plan.host
     equation = LinearEquation(host, of, len(b))
-    stopped = [host.arrays.stop(x) if host.differentiable(x) else x for x in at]
+    stopped = host.stopped(at)
     right = [host.arrays.stop(x) for x in b]
     values = solve(host, of.forth(stopped), right, of.symmetric, means, plan.where)
     values = [host.arrays.stop(x) for x in values]

@@ -82,7 +82,7 @@ def solve(host: Host, given: Multiply, b: Vector, symmetric: bool, means: Means,
 
 
 def _unsolved(where: str, method: str, residual: str, allowed: str, means: Means) -> SolutionError:
-    error: SolutionError = SolutionError.about(
+    return SolutionError.about(
         where,
         found=f"a linear system was not solved by {method}: ‖A·x − b‖ is {residual}",
         expected=f"at most {allowed}, within {means.iterations} iterations",
@@ -90,7 +90,6 @@ def _unsolved(where: str, method: str, residual: str, allowed: str, means: Means
         fix='iterations= or accuracy=, another method= ("cg" needs a symmetric definite A),\n'
         "or a condition with an isolated solution",
     )
-    return error
 
 
 # ── dense ────────────────────────────────────────────────────────────────────────────────────────────────
@@ -119,14 +118,13 @@ def _dense(space: Space, multiply: Multiply, b: Vector, where: str) -> Vector:
     x, least = _eliminated(space, matrix, row)
 
     def error(least: str, allowed: str) -> Exception:
-        refusal: SolutionError = SolutionError.about(
+        return SolutionError.about(
             where,
             found=f"a linear system is singular: its least pivot is {least}, with rows and columns of size 1",
             expected=f"an invertible A, which for a condition is ∂F/∂z: more than {allowed}",
             why="the solution is not isolated there, and has no derivative",
             fix="a condition with an isolated solution: add a regularisation, or fix what is free",
         )
-        return refusal
 
     claim, allowed = Claim("linear_solve", where, error), 4 * size * space.roundoff * xp.ones_like(least)
     return space.host.require(claim, least > allowed, [least, allowed], space.vector(x))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from pullback.options import require_functions, require_number
 from pullback.outputs import Outputs
 from pullback.plan import Plan
 from pullback.replace.graft import made_of, without_pushforward
-from pullback.rule import EXACT, Rule, name_of, signature_of, source_of
+from pullback.rule import EXACT, rule_of
 from pullback.typed import P, RuleFunction, Y
 
 if TYPE_CHECKING:
@@ -43,15 +44,7 @@ def solving(
     require_functions(kind.verb, fix, condition=condition, solver=solver)
     require_number(kind.verb, "tolerance", tolerance, least=0, above=True, fix="tolerance=1e-6")
     means.check(kind.verb)
-    rule = Rule(
-        body=solver,
-        name=name_of(solver),
-        signature=signature_of(solver),
-        intent=EXACT,
-        source=source_of(solver),
-        accuracy=means.accuracy,
-        bare=True,
-    )
+    rule = replace(rule_of(solver, EXACT), accuracy=means.accuracy)
     stated = Condition(condition, rule.signature, kind)
 
     def apply(plan: Plan, tensors: list[Tensor]) -> Any:
@@ -59,8 +52,7 @@ def solving(
         form, z = _solution(plan, tensors)
         if host is NUMPY and kind.gradient:
             return form.filled(z)
-        stopped = [host.arrays.stop(x) if host.differentiable(x) else x for x in tensors]
-        z = stated.confirmed(plan, form, z, stopped, tolerance)
+        z = stated.confirmed(plan, form, z, host.stopped(tensors), tolerance)
         if host.idle(tensors):
             return form.filled(z)
 
@@ -76,7 +68,7 @@ def solving(
 def _solution(plan: Plan, tensors: list[Tensor]) -> tuple[Outputs, list[Tensor]]:
     """Run the solver, its inputs cut off. NumPy arrays that it gives get the dtype of its inputs."""
     host, rule = plan.host, plan.rule
-    args, kwargs = plan.arguments([host.arrays.stop(x) if host.differentiable(x) else x for x in tensors])
+    args, kwargs = plan.arguments(host.stopped(tensors))
     leaves, structure = tree.flatten(host.run(rule.body, args, kwargs, rule.where))
     like = next((x for x in tensors if host.differentiable(x)), None)
     for i, leaf in enumerate(leaves):

@@ -190,14 +190,13 @@ def _require_losses(losses: Any, y_pred: Tensor, host: Host, value: Function, re
 
 def weighted_whole(name: str) -> OptionError:
     """Say that the weights of examples have no meaning for a loss of the whole batch."""
-    error: OptionError = OptionError.about(
+    return OptionError.about(
         name,
         found="sample weights, or a mask, for a loss of the whole batch",
         expected="one loss per example, which a weight can belong to",
         why="Keras would count the whole loss once per example",
         fix="return one loss per example, or weigh the examples in the value and in the gradient",
     )
-    return error
 
 
 def _leads(have: tuple[int | None, ...], want: tuple[int | None, ...]) -> bool:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from pullback.mend.bench import Bench, Tried
-from pullback.mend.edit import binary, filled, parsed
+from pullback.mend.edit import filled, parsed
 from pullback.mend.edits.branches import conditions
 from pullback.mend.lookup import Entry, Lookup
 from pullback.mend.region import numbers, own
@@ -108,25 +108,25 @@ class Bank:
         for entry in atoms:
             self._reduced(entry.node, entry.arrays, entry.size)
             if entry.arrays[0].ndim >= 2 and write.has("transpose"):
-                new = filled(write.write("transpose", e="E"), e=entry.node)
+                new = write.around(entry.node, "transpose")
                 made = self._add(new, self._wide(entry, lambda a: np.swapaxes(a, -1, -2)), entry.size + 1)
                 turned += [made] if made is not None and entry.size == 1 else []
             if write.has("eye") and isinstance(entry.node, ast.Name) and entry.arrays[0].ndim == 2:
-                eye = filled(write.write("eye", e="E"), e=entry.node)
+                eye = write.around(entry.node, "eye")
                 self._add(eye, self._wide(entry, lambda a: np.eye(*a.shape)), entry.size + 1)
             if write.has("ones") and isinstance(entry.node, ast.Name):
-                ones = filled(write.write("ones", e="E"), e=entry.node)
+                ones = write.around(entry.node, "ones")
                 self._add(ones, self._wide(entry, np.ones_like), entry.size + 1)
         few = [e for e in atoms if e.size <= 6][:20]
         handed = [e for e in few if isinstance(e.node, ast.Name) and e.node.id in bench.upstream]
         pairs = [*self._pairs(few), *((d, m) for d in handed for m in masks if _fit(d, m))]
         for a, b in pairs:
             product = [x * y for x, y in zip(a.arrays, b.arrays)]
-            self._reduced(binary(a.node, ast.Mult(), b.node), tuple(product), a.size + b.size)
+            self._reduced(ast.BinOp(a.node, ast.Mult(), b.node), tuple(product), a.size + b.size)
         for d in handed:
             for mean in [e for e in self.means if self.moves(e.arrays) and _fit(d, e)][:40]:
                 values = [x - y for x, y in zip(d.arrays, mean.arrays)]
-                self._add(binary(d.node, ast.Sub(), mean.node), self._spread(values), mean.size + 2)
+                self._add(ast.BinOp(d.node, ast.Sub(), mean.node), self._spread(values), mean.size + 2)
         flat = [e for e in self.entries if e.arrays[0].ndim == 2 and e.size <= 4]
         plain = [e for e in flat if isinstance(e.node, ast.Name) or e in turned]
         self._matrices([*plain, *(e for e in flat if e not in plain)][:14])
@@ -161,9 +161,9 @@ class Bank:
             except Exception:  # a scalar has no last axis
                 continue
             rare = 0 if name in USUAL and entry.size <= 2 else 2 if name in USUAL | {"bell", "normal"} else 4
-            self._add(filled(write.write(name, e="E"), e=entry.node), values, entry.size + 1 + rare)
+            self._add(write.around(entry.node, name), values, entry.size + 1 + rare)
         if write.has("digamma") and isinstance(entry.node, ast.Name) and not linear:
-            node = filled(write.write("digamma", e="E"), e=entry.node)
+            node = write.around(entry.node, "digamma")
             self._add(node, self.bench.arrays(node), entry.size + 1)
 
     def _reduced(self, node: ast.expr, arrays: tuple[Array, ...], length: int) -> None:
@@ -179,7 +179,7 @@ class Bank:
             for form, axis, kept in forms:
                 if write.has(form):
                     values = self._spread([function(a, axis=axis, keepdims=kept) for a in arrays])
-                    new = filled(write.write(form, e="E", axis=axis), e=node)
+                    new = write.around(node, form, axis=axis)
                     made = self._add(new, values, length + 1)
                     if kept and made is not None:
                         self.means.append(made)
@@ -201,7 +201,7 @@ class Bank:
                 continue
             for operator, function in ((ast.Sub(), np.subtract), (ast.Div(), np.divide)):
                 values = [function(x, y) for x, y in zip(a.arrays, b.arrays)]
-                made = self._add(binary(a.node, operator, b.node), self._spread(values))
+                made = self._add(ast.BinOp(a.node, operator, b.node), self._spread(values))
                 if made is not None:
                     self._functions(made)
             same = [np.asarray(x == y, float) for x, y in zip(a.arrays, b.arrays)]
@@ -247,7 +247,9 @@ class Bank:
             for a, b in itertools.product(left, entries):
                 if all(x.shape[1] == y.shape[0] for x, y in zip(a.arrays, b.arrays)):
                     values = self._spread([x @ y for x, y in zip(a.arrays, b.arrays)])
-                    made.append(self._add(binary(a.node, ast.MatMult(), b.node), values, a.size + b.size + 1))
+                    made.append(
+                        self._add(ast.BinOp(a.node, ast.MatMult(), b.node), values, a.size + b.size + 1)
+                    )
             left = sorted((e for e in made if e is not None), key=lambda e: e.size)[:MATRICES]
 
     @staticmethod

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from pullback.checker.budget import Budget
+from pullback.mend.edit import Edit
 from pullback.mend.moment import Moment
 from pullback.mend.region import Region
 from pullback.mend.saved import Saved
@@ -30,21 +31,6 @@ FRAGILE = (
     "svd", "eig", "qr", "image", "resize", "bincount", "unique", "one_hot", "diag", "band_part", "interp",
 )  # fmt: skip
 LONGEST = 1.0  # CPU seconds that a candidate may take at one moment
-
-
-@dataclass(frozen=True)
-class Edit:
-    """Put other nodes in the places of some, and say what that means for the bug."""
-
-    changes: tuple[tuple[ast.AST, ast.AST], ...]
-    words: str
-    explains: tuple[str, ...] | None = None  # the causes that it may be called; None: any
-    ran: bool = False  # whether the forward ran what is new, and no kernel is fed anything else
-
-    @classmethod
-    def of(cls, old: ast.AST, new: ast.AST, words: str, explains: tuple[str, ...] | None = None) -> Edit:
-        """Change one place."""
-        return cls(((old, new),), words, explains)
 
 
 @dataclass(frozen=True)
@@ -305,6 +291,21 @@ class Bench:
         handed = {id(value) for value in self.moments[0].opened.given}
         return [n for n in self.given if n in self.names and id(self.spaces[0].get(n)) in handed]
 
+    def edit(
+        self,
+        old: ast.AST,
+        new: ast.AST,
+        words: str,
+        explains: tuple[str, ...] | None = None,
+        at: ast.AST | None = None,
+    ) -> Edit:
+        """Change one place; the words are followed by its line, or that of another node."""
+        return Edit(((old, new),), words + self.where(at or old), explains)
+
+    def instead(self, old: ast.AST, new: ast.AST, this: str, that: str) -> Edit:
+        """Change one place, where one thing stands and another is meant."""
+        return self.edit(old, new, f"`{this}` stands where `{that}` is meant")
+
     def where(self, node: ast.AST) -> str:
         """Say on which line a node stands."""
         line = getattr(node, "lineno", None)
@@ -328,8 +329,8 @@ def _is_among(arrays: list[Array], known: Iterable[list[Array]]) -> bool:
 
 
 def _fits_alike(a: Array, b: Array) -> bool:
-    whole = a.dtype.kind in "iu" and b.dtype.kind in "iu"  # a number and a size have other widths
-    return a.shape == b.shape and (whole or a.dtype == b.dtype)
+    integers = a.dtype.kind in "iu" and b.dtype.kind in "iu"  # a number and a size have other widths
+    return a.shape == b.shape and (integers or a.dtype == b.dtype)
 
 
 def _is_fragile(call: ast.Call) -> bool:

@@ -27,7 +27,7 @@ class Bound:
         return max(self.low - claimed, claimed - self.high) <= 1e-3 * scale
 
 
-def bounds(problem: Problem, v: Array, rng: np.random.Generator) -> tuple[Bound, ...]:
+def bounds(problem: Problem, v: Array) -> tuple[Bound, ...]:
     """Bound the gradient at a kink; nothing where the point is smooth."""
     scale = np.maximum(np.abs(problem.x), floor_of(problem.x))
     groups = groups_of(problem.x)[:3]

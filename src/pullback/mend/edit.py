@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import importlib
 import pkgutil
+from dataclasses import dataclass
 from functools import lru_cache
 from types import ModuleType
 
@@ -16,6 +17,16 @@ OPERATORS: dict[type[ast.operator], str] = {
     ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.Pow: "**", ast.MatMult: "@", ast.Mod: "%",
     ast.FloorDiv: "//", ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^", ast.LShift: "<<", ast.RShift: ">>",
 }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Edit:
+    """Put other nodes in the places of some, and say what that means for the bug."""
+
+    changes: tuple[tuple[ast.AST, ast.AST], ...]
+    words: str
+    explains: tuple[str, ...] | None = None  # the causes that it may be called; None: any
+    ran: bool = False  # whether the forward ran what is new, and no kernel is fed anything else
 
 
 @lru_cache(maxsize=1)
@@ -45,11 +56,6 @@ def filled(text: str, **nodes: ast.expr) -> ast.expr:
 
     found: ast.expr = Put().visit(parsed(text))
     return found
-
-
-def binary(left: ast.expr, operator: ast.operator, right: ast.expr) -> ast.BinOp:
-    """Make an operation of two expressions."""
-    return ast.BinOp(left, operator, right)
 
 
 def called(node: ast.AST) -> str:

@@ -7,7 +7,7 @@ NaN. What a part must be is then looked for in the bank, whatever stands there n
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -134,7 +134,7 @@ def _before(
         given = None if parts is None else bench.guarded(bench.moments[i].opened.array, parts[k])
         if given is None or given.shape != w.shape or o.shape != w.shape:
             return wanted
-        found.append(np.where(given == o, w, _quotient(w * o, given)))
+        found.append(np.where(given == o, w, quotient(w * o, given)))
     return found or wanted
 
 
@@ -185,8 +185,8 @@ def _fitted(wanted: Array, shape: tuple[int, ...]) -> Array | None:
         return None
     with np.errstate(all="ignore"):
         first = _nanfirst(wanted, axes)
-        spread = np.abs(wanted - first)
-        if np.nanmax(np.where(np.isnan(spread), 0, spread), initial=0.0) > 1e-7 * (
+        deviation = np.abs(wanted - first)
+        if np.nanmax(np.where(np.isnan(deviation), 0, deviation), initial=0.0) > 1e-7 * (
             np.nanmax(np.abs(first), initial=0) + 1e-30
         ):
             return None
@@ -209,19 +209,8 @@ def _inverted(
         left, right = _values(bench, smooth, node.left), _values(bench, smooth, node.right)
         if left is None or right is None:
             return
-        both = list(zip(wanted, left, right))
-        if isinstance(node.op, ast.Add):
-            yield node.left, [w - r for w, _, r in both]
-            yield node.right, [w - a for w, a, _ in both]
-        elif isinstance(node.op, ast.Sub):
-            yield node.left, [w + r for w, _, r in both]
-            yield node.right, [a - w for w, a, _ in both]
-        elif isinstance(node.op, ast.Mult):
-            yield node.left, [_quotient(w, r) for w, _, r in both]
-            yield node.right, [_quotient(w, a) for w, a, _ in both]
-        elif isinstance(node.op, ast.Div):
-            yield node.left, [w * r for w, _, r in both]
-            yield node.right, [_quotient(a, w) for w, a, _ in both]
+        for part, inverse in zip((node.left, node.right), OPERANDS.get(type(node.op), ())):
+            yield part, [inverse(*each) for each in zip(wanted, left, right)]
     if isinstance(node, ast.Subscript) and _adds_axes(node.slice):
         inner = _values(bench, smooth, node.value)
         if inner is not None and all(o.size == w.size for o, w in zip(inner, wanted)):
@@ -241,8 +230,32 @@ def _adds_axes(index: ast.expr) -> bool:
     )
 
 
-def _quotient(a: Array, b: Array) -> Array:
+def quotient(a: Array, b: Array) -> Array:
+    """Divide; what is divided by zero is not known."""
     return np.where(b == 0, np.nan, a / np.where(b == 0, 1, b))
+
+
+# What the operands of an operation would have to be: of what is wanted of it, and of both as they are.
+OPERANDS: dict[type[ast.operator], tuple[Callable[[Array, Array, Array], Array], ...]] = {
+    ast.Add: (lambda w, a, b: w - b, lambda w, a, b: w - a),
+    ast.Sub: (lambda w, a, b: w + b, lambda w, a, b: a - w),
+    ast.Mult: (lambda w, a, b: quotient(w, b), lambda w, a, b: quotient(w, a)),
+    ast.Div: (lambda w, a, b: w * b, lambda w, a, b: quotient(a, w)),
+}
+SAME = ("cast", "identity", "stop_gradient", "asarray", "convert_to_tensor", "constant")
+# What the operand of a function would have to be, by the name of the function.
+INVERSES: dict[str, Callable[[Array], Array]] = {
+    **dict.fromkeys(SAME, lambda w: w),
+    **dict.fromkeys(("matrix_transpose", "adjoint"), lambda w: np.swapaxes(w, -1, -2)),
+    "sqrt": lambda w: np.where(w < 0, np.nan, w * w) if w.dtype.kind == "f" else w * w,
+    "exp": np.log,
+    "square": np.sqrt,
+    "conj": np.conj,
+}
+PRODUCTS: dict[str, type[ast.operator]] = {
+    **dict.fromkeys(("multiply", "mul"), ast.Mult),
+    **dict.fromkeys(("divide", "divide_no_nan", "truediv"), ast.Div),
+}
 
 
 def _called(
@@ -257,30 +270,18 @@ def _called(
         if condition is not None:
             yield args[1], [np.where(c, w, np.nan) for c, w in zip(condition, wanted)]
             yield args[2], [np.where(c, np.nan, w) for c, w in zip(condition, wanted)]
-    elif name in ("matrix_transpose", "adjoint") and args:
-        yield args[0], [np.swapaxes(w, -1, -2) for w in wanted]
     elif name in ("transpose", "swapaxes", "t") and len(args) <= 1 and wanted[0].ndim == 2:
         inner = args[0] if args else node.func.value if isinstance(node.func, ast.Attribute) else None
         if inner is not None:
             yield inner, [w.T for w in wanted]
-    elif name in ("cast", "identity", "stop_gradient", "asarray", "convert_to_tensor", "constant") and args:
-        yield args[0], wanted
     elif name == "reshape" and args:
         inner_old = _values(bench, smooth, args[0])
         if inner_old is not None and all(o.size == w.size for o, w in zip(inner_old, wanted)):
             yield args[0], [w.reshape(o.shape) for o, w in zip(inner_old, wanted)]
-    elif name == "sqrt" and args:
-        yield args[0], [np.where(w < 0, np.nan, w * w) if w.dtype.kind == "f" else w * w for w in wanted]
-    elif name == "exp" and args:
-        yield args[0], [np.log(w) for w in wanted]
-    elif name == "square" and args:
-        yield args[0], [np.sqrt(w) for w in wanted]
-    elif name == "conj" and args:
-        yield args[0], [np.conj(w) for w in wanted]
-    elif name in ("multiply", "mul") and len(args) == 2:
-        yield from _inverted(bench, smooth, ast.BinOp(args[0], ast.Mult(), args[1]), wanted)
-    elif name in ("divide", "divide_no_nan", "truediv") and len(args) == 2:
-        yield from _inverted(bench, smooth, ast.BinOp(args[0], ast.Div(), args[1]), wanted)
+    elif name in INVERSES and args:
+        yield args[0], [INVERSES[name](w) for w in wanted]
+    elif name in PRODUCTS and len(args) == 2:
+        yield from _inverted(bench, smooth, ast.BinOp(args[0], PRODUCTS[name](), args[1]), wanted)
     elif name in ("concat", "concatenate", "cat") and args and isinstance(args[0], (ast.List, ast.Tuple)):
         yield from _parts(bench, smooth, node, args[0].elts, wanted)
 

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from pullback.mend.edit import binary, parsed
+from pullback.mend.edit import parsed
 from pullback.view.subject import Array
 
 Shapes: TypeAlias = "tuple[tuple[int, ...], ...]"
@@ -141,7 +141,7 @@ class Lookup:
             a, b = kept[i], kept[j]
             if i == j and all(np.isin(values, (-1, 0, 1)).all() for values in a.arrays):
                 return None  # what is one wherever it is not zero says nothing but where zeros were seen
-            node = binary(a.node, ast.Mult() if product else ast.Div(), b.node)
+            node = ast.BinOp(a.node, ast.Mult() if product else ast.Div(), b.node)
             return _scaled(node, c, a.size + b.size + 1, slack)
 
         return pick
@@ -203,7 +203,7 @@ def times(node: ast.expr, factor: float) -> ast.expr:
     """Write a node times a number as a person would."""
     if isinstance(node, ast.Constant) and node.value == 1 and factor > 0:
         if factor != int(factor) and 1 / factor == round(1 / factor):
-            return binary(node, ast.Div(), ast.Constant(round(1 / factor)))
+            return ast.BinOp(node, ast.Div(), ast.Constant(round(1 / factor)))
         return ast.Constant(int(factor) if factor == int(factor) else factor)
     if factor == 1:
         return node
@@ -212,7 +212,7 @@ def times(node: ast.expr, factor: float) -> ast.expr:
     if factor < 0:
         return ast.UnaryOp(ast.USub(), times(node, -factor))
     if factor == int(factor):
-        return binary(ast.Constant(int(factor)), ast.Mult(), node)
+        return ast.BinOp(ast.Constant(int(factor)), ast.Mult(), node)
     if 1 / factor == round(1 / factor):
-        return binary(node, ast.Div(), ast.Constant(round(1 / factor)))
-    return binary(ast.Constant(float(repr(factor))), ast.Mult(), node)
+        return ast.BinOp(node, ast.Div(), ast.Constant(round(1 / factor)))
+    return ast.BinOp(ast.Constant(float(repr(factor))), ast.Mult(), node)

@@ -32,6 +32,7 @@ from pullback.mend.pure import COMPUTING, stored, writes
 from pullback.mend.region import plain
 from pullback.mend.saved import Saved
 from pullback.mend.seat import Way, followed, seated
+from pullback.rule import cells
 from pullback.view.subject import Array, Arrays, Opened, Subject
 
 EXACT, MEASURED = 1e-9, 2e-6  # relative, of a truth by autodiff and by differences
@@ -273,7 +274,7 @@ def moment(
             return None
         rng = settings.rng(40, salt)
         v = signed(rng, problem.y.size) if given is None else problem.codomain.pack(given)
-        limits = bounds(problem, v, rng)
+        limits = bounds(problem, v)
         found = truth(subject, problem, v, settings)
         if found is not None and problem.unit >= SINGLE and found[1] <= max(EXACT, ROUNDED * problem.unit):
             limits = ()  # in few digits noise looks like a kink, and the body's own gradient is proven
@@ -307,12 +308,7 @@ def surroundings(
     """Collect the names in reach of a gradient: of its module, of its closure, and of the forward's run."""
     function = plain(grad)
     space = dict(function.__globals__)
-    closed = {}
-    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
-        try:
-            closed[name] = cell.cell_contents
-        except ValueError:  # a cell that is not filled yet
-            continue
+    closed = dict(cells(function))
     around = next((names for code, names in seen.items() if function.__code__ in code.co_consts), {})
     space |= around
     space |= closed

@@ -20,12 +20,13 @@ from pullback.checker.settings import Settings
 from pullback.checker.within import within
 from pullback.hosts.base import Host
 from pullback.mend.bench import Tried
+from pullback.mend.diff import edited
 from pullback.mend.patch import Patch, Span
 from pullback.mend.points import LARGE, fits, shrunk
 from pullback.mend.region import Region
 from pullback.mend.remade import Remade
 from pullback.mend.saved import Saved
-from pullback.mend.tree import children, edited, exchanged, spans
+from pullback.mend.tree import children, exchanged, spans
 from pullback.view import subject_of
 from pullback.view.subject import Arrays, Subject
 

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from pullback import hosts
+from pullback.rule import cells
 
 COMPUTING = (
     *hosts.ROOTS, "numpy", "math", "cmath", "operator", "functools", "itertools", "pullback", "keras",
@@ -113,18 +114,10 @@ class _Pass:
             tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
         except (OSError, TypeError, SyntaxError):
             return  # a lambda in the middle of a line, or typed in
-        space = {**function.__globals__, **dict(_cells(function))}
+        space = {**function.__globals__, **dict(cells(function))}
         found = self.look(tree, space, stored(tree))
         if found:
             yield f"`{function.__name__}`, which it calls: {found}"
-
-
-def _cells(function: types.FunctionType) -> Iterator[tuple[str, Any]]:
-    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
-        try:
-            yield name, cell.cell_contents
-        except ValueError:  # a cell that is not filled yet
-            continue
 
 
 def _root(node: ast.AST) -> str:

@@ -55,13 +55,7 @@ class Region:
             arguments, body = function.args, [ast.copy_location(ast.Return(function.body), function)]
         if telling:
             body = [_telling(statement) for statement in body]
-        whole = ast.FunctionDef(
-            name=NAME,
-            args=arguments,
-            body=[*feeding, *body],
-            decorator_list=[],
-            returns=None,
-        )
+        whole = ast.FunctionDef(NAME, arguments, [*feeding, *body], decorator_list=[], returns=None)
         if sys.version_info >= (3, 12):
             whole.type_params = []
         module = ast.Module([whole], [])
@@ -145,7 +139,6 @@ def _is_read(node: ast.expr) -> bool:
 
 def around(tree: ast.AST, inner: ast.AST) -> ast.AST | None:
     """Find the function directly around a node."""
-    found: ast.AST | None = None
     waiting: list[tuple[ast.AST, ast.AST | None]] = [(tree, None)]
     while waiting:
         node, outer = waiting.pop()
@@ -154,7 +147,7 @@ def around(tree: ast.AST, inner: ast.AST) -> ast.AST | None:
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
             outer = node
         waiting += [(child, outer) for child in ast.iter_child_nodes(node)]
-    return found
+    return None
 
 
 def feeders(outer: ast.FunctionDef, grad: Function) -> list[ast.stmt]:

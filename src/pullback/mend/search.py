@@ -22,9 +22,9 @@ from pullback.checker.finding import Report
 from pullback.checker.settings import Settings
 from pullback.checker.space import roundoff
 from pullback.checker.within import placed, within
-from pullback.mend.bench import Bench, Edit, Tried
+from pullback.mend.bench import Bench, Tried
 from pullback.mend.complexity import complexity
-from pullback.mend.edit import kinds
+from pullback.mend.edit import Edit, kinds
 from pullback.mend.edits.sizes import written
 from pullback.mend.moment import Moment, moment, recorded
 from pullback.mend.patch import Mending, Patch

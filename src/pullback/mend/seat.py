@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 from pullback.mend.pure import COMPUTING
 from pullback.mend.region import around, plain
 from pullback.mend.source import Function, RefusedError, Source
-from pullback.rule import global_names
+from pullback.rule import cells, global_names
 
 DEEPEST, MOST = 5, 6
 
@@ -34,7 +34,7 @@ class Step:
         """Give what stands under the name."""
         if not self.closed:
             return function.__globals__[self.name]
-        return dict(zip(function.__code__.co_freevars, function.__closure__ or ()))[self.name].cell_contents
+        return dict(cells(function))[self.name]
 
     def follow(self, function: FunctionType) -> FunctionType:
         """Give the function that is reached."""
@@ -100,14 +100,14 @@ class _Finder:
         if id(function) in self.seen or len(way) > DEEPEST:
             return
         self.seen.add(id(function))
-        foreign = is_foreign(function)
-        every = _steps(function, closed_only=foreign)
+        theirs = is_theirs(function)
+        every = _steps(function, closed_only=theirs)
         steps = [s for s in every if s.follow(function).__code__ not in self.ran]
-        given = set() if foreign else self.handed(function)
-        handed = [s for s in steps if s.closed and s.name in given and not is_foreign(s.follow(function))]
+        given = set() if theirs else self.handed(function)
+        handed = [s for s in steps if s.closed and s.name in given and not is_theirs(s.follow(function))]
         for step in handed:
             yield from self.open(step.follow(function), (*way, step))
-        if not foreign and not handed and (not way or self.is_its_own(function)):
+        if not theirs and not handed and (not way or self.is_its_own(function)):
             yield way
         for step in steps:
             yield from self.open(step.follow(function), (*way, step))
@@ -159,17 +159,13 @@ class _Finder:
         return len(uses) <= 1 or (len(users) == 1 and all(id(n) in called for n in uses))
 
 
-def is_foreign(function: FunctionType) -> bool:
+def is_theirs(function: FunctionType) -> bool:
     """Tell whether a function belongs to a package that computes: it is not the user's to edit."""
     return str(function.__globals__.get("__name__", "")).partition(".")[0] in COMPUTING
 
 
 def _steps(function: FunctionType, *, closed_only: bool) -> Iterator[Step]:
-    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
-        try:
-            value = cell.cell_contents
-        except ValueError:  # a cell that is not filled yet
-            continue
+    for name, value in cells(function):
         for index, part in enumerate(value) if type(value) in (list, tuple) else ((None, value),):
             if _is_plain(part) and part is not function:
                 yield Step(name, index)

@@ -14,6 +14,7 @@ import tokenize
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from types import CodeType
 from typing import TypeAlias
 
@@ -40,10 +41,7 @@ class Source:
         if not file or file.startswith("<") or GENERATED in file or not os.path.isfile(file):
             raise RefusedError("its source is not in a file, so there is no text to edit")
         try:
-            with open(file, "rb") as stream:
-                raw = stream.read()
-            encoding, _ = tokenize.detect_encoding(io.BytesIO(raw).readline)
-            text = raw.decode(encoding)
+            text, _ = read(file)
             return cls(file, text, ast.parse(text))
         except (OSError, SyntaxError, ValueError, RecursionError):
             raise RefusedError(f"{os.path.basename(file)} cannot be read as Python any more") from None
@@ -98,6 +96,13 @@ class Source:
     @cached_property
     def compiled(self) -> CodeType:
         return compile(self.text, self.file, "exec", dont_inherit=True)
+
+
+def read(file: str) -> tuple[str, str]:
+    """Give the text of a file as Python reads it, with its newlines kept, and its encoding."""
+    data = Path(file).read_bytes()
+    encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
+    return data.decode(encoding), encoding
 
 
 def functions(tree: ast.AST) -> Iterator[Function]:

@@ -6,6 +6,7 @@ not spelled, and no edit uses it.
 
 from __future__ import annotations
 
+import ast
 import importlib
 import sys
 from dataclasses import dataclass
@@ -13,6 +14,8 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
+
+from pullback.mend.edit import filled
 
 # Functions of one tensor whose derivatives, or which themselves, appear in gradients.
 UNARY = (
@@ -37,6 +40,10 @@ class Spelling:
     def write(self, name: str, **parts: Any) -> str:
         """Write a function of something."""
         return self.table[name].format(m=self.module, **parts)
+
+    def around(self, node: ast.expr, name: str, **parts: Any) -> ast.expr:
+        """Write a function of a node."""
+        return filled(self.write(name, e="E", **parts), e=node)
 
     def is_tensor(self, value: Any) -> bool:
         """Tell whether a value is a tensor or a number that an expression may hold."""

@@ -54,8 +54,7 @@ def searched(
     try:
         from pullback.mend.search import mend  # it checks what it finds, with all that this needs
 
-        found: Mending = mend(function, args, dict(kwargs), report, budget=seconds, domain=domain)
-        return found
+        return mend(function, args, dict(kwargs), report, budget=seconds, domain=domain)
     except KeyboardInterrupt:  # of the search; what the check has found is wanted all the same
         return Mending(refused="the search was interrupted")
     except BaseException as error:  # it runs the user's code, changed: that may leave Python, too

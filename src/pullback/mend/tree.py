@@ -259,10 +259,3 @@ def spans(old: ast.AST, new: ast.AST, source: Source) -> tuple[Span, ...]:
             text = f"({text})"
         found.append(Span(start, stop, text))
     return tuple(sorted(found, key=lambda span: span.start))
-
-
-def edited(text: str, spans: tuple[Span, ...]) -> str:
-    """Put the spans into a text."""
-    for span in reversed(spans):
-        text = text[: span.start] + span.new + text[span.stop :]
-    return text

@@ -9,16 +9,15 @@ import contextlib
 import math
 import os
 import re
-import signal
 import sys
-import threading
 import time
 import warnings
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 
-from pullback.clock import AGAIN, Clock
+from pullback.clock import AGAIN, Clock, is_free
 
 try:
     import resource
@@ -42,7 +41,7 @@ class Watch:
     @contextlib.contextmanager
     def around(self) -> Iterator[None]:
         """Keep what candidates print and warn of to themselves, and be ready to stop them."""
-        watching = self.clock.watching(AGAIN) if _free() else contextlib.nullcontext()
+        watching = self.clock.watching(AGAIN) if is_free() else contextlib.nullcontext()
         with (
             open(os.devnull, "w") as nowhere,
             contextlib.redirect_stdout(nowhere),
@@ -88,15 +87,7 @@ def limited(room: int = ROOM) -> Iterator[None]:
 def _held() -> int | None:
     """Count the bytes that the limit would count; only Linux tells."""
     try:
-        with open("/proc/self/status") as stream:
-            found = re.search(r"^VmData:\s+(\d+) kB", stream.read(), re.MULTILINE)
+        found = re.search(r"^VmData:\s+(\d+) kB", Path("/proc/self/status").read_text(), re.MULTILINE)
     except OSError:
         return None
     return int(found[1]) * 1024 if found else None
-
-
-def _free() -> bool:
-    """Tell whether the signal of the clock is nobody else's."""
-    if not hasattr(signal, "SIGPROF") or threading.current_thread() is not threading.main_thread():
-        return False
-    return signal.getsignal(signal.SIGPROF) in (signal.SIG_DFL, signal.SIG_IGN, None)

@@ -7,13 +7,11 @@ back, if it is read-only, or if its text is not the one that was verified.
 
 from __future__ import annotations
 
-import io
 import itertools
 import os
 import re
 import stat
 import subprocess
-import tokenize
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -21,6 +19,7 @@ from pullback import atomic
 from pullback.checker.finding import Finding
 from pullback.mend.diff import edited
 from pullback.mend.patch import Patch, Span
+from pullback.mend.source import read
 from pullback.record.job import Options
 from pullback.record.launch import Progress, launch_all
 from pullback.record.process import signals
@@ -49,7 +48,7 @@ class File:
         """Read a file that may be written."""
         try:
             mode = os.stat(path).st_mode
-            text, encoding = _read(path)
+            text, encoding = read(path)
         except (OSError, SyntaxError, ValueError) as error:
             said = getattr(error, "strerror", None) or "it is no Python"
             raise RefusedError(f"it cannot be read any more ({said})") from None
@@ -74,7 +73,7 @@ class File:
     def put(self, spans: list[Span]) -> None:
         """Write the text with other spans replaced; refuse a file that somebody else has changed."""
         try:
-            same = _read(self.path)[0] == self.now
+            same = read(self.path)[0] == self.now
         except (OSError, SyntaxError, ValueError):
             same = False
         if not same:
@@ -205,14 +204,6 @@ def write(
 
 def _key(entry: Entry) -> Key:
     return entry.path, entry.line, entry.report.name
-
-
-def _read(path: str) -> tuple[str, str]:
-    """Give the text of a file as Python reads it, with its newlines kept, and its encoding."""
-    with open(path, "rb") as file:
-        data = file.read()
-    encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
-    return data.decode(encoding), encoding
 
 
 def _newlines(text: str) -> int:

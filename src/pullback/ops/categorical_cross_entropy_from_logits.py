@@ -76,11 +76,11 @@ def _distribution(logits: Any, labels: Any, axis: int) -> Any:
     host = hosts.of(logits)
     labels = host.tensor(labels, where=_NAME, argument="labels")
     have, shape = host.spec(labels), host.spec(logits).shape
-    whole = have.kind == "integer"
+    classes = have.kind == "integer"
     want = (
         None
         if shape is None
-        else tuple(n for i, n in enumerate(shape) if not whole or i != axis % len(shape))
+        else tuple(n for i, n in enumerate(shape) if not classes or i != axis % len(shape))
     )
     if have.kind not in ("integer", "floating") or (
         have.shape is not None and want is not None and not same_shape(have.shape, want)
@@ -89,8 +89,8 @@ def _distribution(logits: Any, labels: Any, axis: int) -> Any:
         raise UnsupportedInputError.about(
             _NAME,
             found=f"labels are {have}",
-            expected=f"{'classes' if whole else 'distributions'} in {listed}",
+            expected=f"{'classes' if classes else 'distributions'} in {listed}",
             fix="whole numbers without the axis of the classes, or floating numbers with it",
         )
     work = wide(_NAME, logits)
-    return host.arrays.one_hot(labels, work, axis) if whole else host.arrays.cast(labels, work)
+    return host.arrays.one_hot(labels, work, axis) if classes else host.arrays.cast(labels, work)

@@ -97,7 +97,7 @@ class Chain:
 
     def words(self, number: str) -> DerivativeError:
         """Say that inputs were not recovered."""
-        error: DerivativeError = DerivativeError.about(
+        return DerivativeError.about(
             f"reversible, from {self.rules[0].where} to {self.rules[-1].where}",
             found=f"the inputs that {len(self.rules) // 2} blocks recover are off by {number} of their norm",
             expected=f"at most {self.drift:g}, as drift= says",
@@ -105,7 +105,6 @@ class Chain:
             fix="scale down what the blocks add, use float64, fewer blocks, or pb.checkpoint; "
             "drift=None asks nothing",
         )
-        return error
 
     @property
     def claim(self) -> Claim:

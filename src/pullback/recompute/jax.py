@@ -46,8 +46,7 @@ class Jax(Framework):
         return form.filled(values)
 
     def scan(self, body: Body, carry: Tensors, xs: Tensors, length: int) -> tuple[Tensors, Tensors]:
-        found: tuple[Tensors, Tensors] = jax.lax.scan(body, carry, xs, length)
-        return found
+        return jax.lax.scan(body, carry, xs, length)
 
     def reversible(self, plan: Plan, chain: Chain, tensors: Tensors) -> Tensors:
         if plan.host.idle(tensors):

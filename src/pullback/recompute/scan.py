@@ -108,10 +108,9 @@ class _Flat(NamedTuple):
         return after, ys
 
     def _refusal(self, found: str, expected: str) -> UnsupportedInputError:
-        error: UnsupportedInputError = UnsupportedInputError.about(
+        return UnsupportedInputError.about(
             self.where, found=found, expected=expected, fix="def step(carry, x):\n    …\n    return carry, y"
         )
-        return error
 
     def outputs(self, ys: Tensors) -> Any:
         return tree.unflatten(self.made[0], ys) if ys else None

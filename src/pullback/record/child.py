@@ -14,6 +14,7 @@ import os
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from pullback import configuration
@@ -63,7 +64,7 @@ class Child:
             module = self.job.target.module
             if not error.name or not f"{module}.".startswith(f"{error.name}."):
                 raise
-            self.events.send("problem", text=f"no file, folder or module is named {module}")
+            self.events.problem(f"no file, folder or module is named {module}")
         used, unused = configuration.heard(self.configuration, self.names, self.script_name())
         self.events.send("declared", used=used, unused=unused)
         self.events.send("done")
@@ -109,20 +110,18 @@ class Child:
         if clock.rang:
             at_calls = self.options.calls is not None and recorder.seen >= self.options.calls
             limit = f"{self.options.calls} calls" if at_calls else f"{self.options.seconds:g} s"
-            self.events.send(
-                "note", text=f"{self.name} was stopped after {limit}; what it had used by then is checked"
-            )
+            self.events.note(f"{self.name} was stopped after {limit}; what it had used by then is checked")
         if problem:
-            self.events.send("problem", text=problem)
+            self.events.problem(problem)
         self.tell(recorder)
         own = own_words(recorder)
         if not recorder.rules and not problem:
             defined = len(recorder.defined)
             said = f"defines {defined} but calls none" if defined else "uses none"
             said += f" of its own ({own})" if own else ""
-            self.events.send("problem", text=f"no custom gradient to check: {self.name} {said}")
+            self.events.problem(f"no custom gradient to check: {self.name} {said}")
         elif own:
-            self.events.send("note", text=f"{self.name} uses others too: {own}")
+            self.events.note(f"{self.name} uses others too: {own}")
         self.names.update(rule.named for rule in recorder.defined.values())
         rules = list(recorder.rules.values())
         self.events.send("rules", locations=[rule.location for rule in rules])
@@ -131,15 +130,15 @@ class Child:
     def tell(self, recorder: Recorder) -> None:
         """Say what the recorder saw and could not keep."""
         for error in {f"{type(e).__name__}: {e}": e for e in recorder.errors}:
-            self.events.send("problem", text=f"a rule of {self.name} could not be recorded: {error}")
+            self.events.problem(f"a rule of {self.name} could not be recorded: {error}")
         for rule in recorder.rules.values():
             if count := rule.unchecked:
                 where = f"{rule.name} ({os.path.relpath(rule.path)}:{rule.line})" if rule.path else rule.name
                 said = "signature was" if count == 1 else "signatures were"
-                self.events.send("note", text=f"{where}: {count} further {said} not checked")
+                self.events.note(f"{where}: {count} further {said} not checked")
         for (path, line, name), keys in recorder.more.items():
             where = f"{name} ({os.path.relpath(path)}:{line})"
-            self.events.send("note", text=f"{where}: {len(keys)} more made by the same factory, not checked")
+            self.events.note(f"{where}: {len(keys)} more made by the same factory, not checked")
 
     def script_again(self) -> None:
         """Check the samples of a script that died, on the rules that importing it defines."""
@@ -175,9 +174,8 @@ class Child:
                 rule.keep(sample, 3)
                 rule.used = used.get(location, {})
         if lost and not self.job.helps:  # the other child has them all
-            self.events.send(
-                "problem",
-                text=f"{lost} recorded call(s) of {self.name} are lost: their rules could not be built again",
+            self.events.problem(
+                f"{lost} recorded call(s) of {self.name} are lost: their rules could not be built again"
             )
         self.names.update(rule.named for rule in recorder.defined.values())
         ordered = [rules[location] for location in self.job.rules or rules if location in rules]
@@ -194,11 +192,11 @@ class Child:
             value: object = load(target.module)
         for part in target.function.split("."):
             if not hasattr(value, part):
-                self.events.send("problem", text=f"{target.module} has no {target.function}")
+                self.events.problem(f"{target.module} has no {target.function}")
                 return
             value = getattr(value, part)
         if not callable(value):
-            self.events.send("problem", text=f"{self.name} is no function but a {type(value).__name__}")
+            self.events.problem(f"{self.name} is no function but a {type(value).__name__}")
             return
         self.found([as_rule(value)])
 
@@ -219,14 +217,14 @@ class Child:
                     module = load(name)
             except (Exception, SystemExit) as error:  # importing runs the user's code
                 shown = os.path.relpath(name) if os.path.isabs(name) else name
-                self.events.send("problem", text=f"{shown} could not be imported: {told(error)}")
+                self.events.problem(f"{shown} could not be imported: {told(error)}")
                 continue
             # Those that no name of the module holds were seen when it was imported.
             file = os.path.abspath(getattr(module, "__file__", None) or "")
             rules = {location: rule for location, rule in recorder.defined.items() if rule.path == file}
             for rule in [rule for rule in rules.values() if is_method(rule)]:
                 where = f"{rule.name} ({os.path.relpath(file)}:{rule.line})"
-                self.events.send("note", text=f"{where} is a method: check a script that uses it")
+                self.events.note(f"{where} is a method: check a script that uses it")
                 del rules[rule.location]
             rules.update({r.location: r for r in rules_of(module, everything=self.options.everything)})
             found += len(rules)
@@ -250,7 +248,7 @@ class Child:
                 ready.append(with_inputs(rule, self.settings))
             except NoInputsError as error:
                 fix = f"give it some: @pb.example(…) above `def {rule.name}`"
-                self.events.send("problem", text=f"{error}; {fix}")
+                self.events.problem(f"{error}; {fix}")
         self.check(ready)
 
     def check(self, rules: Iterable[Recorded]) -> None:
@@ -286,7 +284,7 @@ class Child:
                         heard(entry, "entry")
                         self.left_out(rule, entry)
             except ConfigurationError as error:
-                self.events.send("problem", text=str(error))
+                self.events.problem(str(error))
             self.events.send("spent", seconds=begin.seconds)
             self.spent += begin.seconds
 
@@ -294,7 +292,7 @@ class Child:
         """Tell which outputs of a rule were not judged."""
         for finding in entry.report.findings:
             if finding.probe == "outputs":
-                self.events.send("note", text=f"{rule.shown}: {finding.sentence}")
+                self.events.note(f"{rule.shown}: {finding.sentence}")
 
     @contextlib.contextmanager
     def searching(self, budget: float, mend: float, **about: Any) -> Iterator[None]:
@@ -328,8 +326,7 @@ def main(before: set[str]) -> None:
     """Read the job, do it, and end; `before` are the modules that Python had imported by itself."""
     folder = sys.argv[2]
     probes()
-    with open(os.path.join(folder, "job.json"), encoding="utf-8") as file:
-        job = Job.loads(file.read())
+    job = Job.loads(Path(folder, "job.json").read_text(encoding="utf-8"))
     if job.options.settings.mend:
         import pullback.mend.search  # noqa: F401
     for name in FRAMEWORKS:
@@ -340,9 +337,9 @@ def main(before: set[str]) -> None:
     try:
         child.work()
     except KeyboardInterrupt:
-        child.events.send("problem", text="interrupted")
+        child.events.problem("interrupted")
     except (Exception, SystemExit) as error:
-        child.events.send("problem", text=f"{job.target.text} could not be checked: {told(error)}")
+        child.events.problem(f"{job.target.text} could not be checked: {told(error)}")
         child.events.send("done")
     if child.abrupt:
         _flush()

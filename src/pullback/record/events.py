@@ -59,6 +59,14 @@ class Events:
         while line:
             line = line[_write(self.file, line) :]
 
+    def note(self, text: str) -> None:
+        """Say something of the target."""
+        self.send("note", text=text)
+
+    def problem(self, text: str) -> None:
+        """Say what could not be done."""
+        self.send("problem", text=text)
+
     def entry(self, entry: Entry, kind: str = "entry", **data: Any) -> None:
         """Write one checked rule, with the edits that were found for it."""
         mending = entry.report.mending

@@ -21,7 +21,7 @@ from types import CodeType, ModuleType
 from typing import Any
 
 from pullback.record import frameworks
-from pullback.rule import Rule, names_in
+from pullback.rule import Rule, cells, names_in
 from pullback.view.definition import GENERATED, Definition
 from pullback.wrapping.function import External
 
@@ -79,7 +79,7 @@ class _Reader:
         if (tensor := frameworks.told(value)) is not None:
             return self._plain(value, name, tensor)
         self.met[id(value)] = value
-        read = functools.partial(self._held, names=names, depth=depth + 1)
+        read = functools.partial(self.read, names=names, depth=depth + 1)
         if isinstance(value, (tuple, list, set, frozenset, dict)):
             return self._container(value, name, read)
         if isinstance(value, functools.partial):
@@ -97,9 +97,6 @@ class _Reader:
         if inspect.isfunction(value):
             return self._function(value, name, read)
         return self._object(value, name, names, read)
-
-    def _held(self, value: Any, name: str, names: frozenset[str], depth: int) -> Any:
-        return self.read(value, name, names, depth)
 
     def _plain(self, value: Any, name: str, text: str) -> Any:
         self.facts.setdefault(name, text)
@@ -119,16 +116,11 @@ class _Reader:
         code = function.__code__
         if not isinstance(rule, Rule):
             self.facts.setdefault(name, _called(function))
-        cells: dict[str, Any] = {}
-        for cell_name, cell in zip(code.co_freevars, function.__closure__ or ()):
-            try:
-                cells[cell_name] = cell.cell_contents
-            except ValueError:  # a cell that is not filled yet
-                continue
+        closed = dict(cells(function))
         if isinstance(rule, Rule):  # of what runs it, only the gradient of a replacement tells
-            cells = {key: cells[key] for key in ("apply",) if key in cells} | {"rule": rule}
+            closed = {key: closed[key] for key in ("apply",) if key in closed} | {"rule": rule}
         mine = names_in(code)
-        held = [(key, read(cell, key, names=mine)) for key, cell in cells.items()]
+        held = [(key, read(value, key, names=mine)) for key, value in closed.items()]
         given = [
             read(value, f"{name} defaults") for value in (function.__defaults__, function.__kwdefaults__)
         ]

@@ -16,13 +16,14 @@ import tempfile
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import replace
-from typing import IO, Any
+from pathlib import Path
+from typing import Any
 
 from pullback.record import store
 from pullback.record.events import Reader
 from pullback.record.found import Found, Purse
 from pullback.record.job import Job, Options
-from pullback.record.process import Process, Watch, signals
+from pullback.record.process import Process, Watch, crashed, signals
 from pullback.record.target import Target, TargetError, parse
 from pullback.report.block import MEND
 from pullback.report.entry import Run
@@ -96,7 +97,7 @@ class Part:
         self.found = Found(purse)
         self.interrupted = self.finished = False
         # What the target prints, kept until its turn comes.
-        self.streams = (_kept(), _kept()) if keep else None
+        self.streams = (tempfile.TemporaryFile(), tempfile.TemporaryFile()) if keep else None  # noqa: SIM115
         self.folder = ""
         self.processes: dict[Process, dict[str, Any]] = {}  # and the last phase of each
         self.wanted: Target | None = None  # that helpers may be started for
@@ -162,8 +163,7 @@ class Part:
         left = self.purse.left
         options = replace(job.options, budget=None if left is None else left / job.options.jobs)
         job = replace(job, folder=self.folder, options=options)
-        with open(os.path.join(folder, "job.json"), "w", encoding="utf-8") as file:
-            file.write(job.dumps())
+        Path(folder, "job.json").write_text(job.dumps(), encoding="utf-8")
         reader = Reader(os.path.join(folder, "events"))
         last: dict[str, Any] = {"phase": "starting", "modules": [], "finished": False, "again": job.again}
         process = Process(folder, silent=job.again or job.options.repeated, streams=self.streams)
@@ -257,16 +257,6 @@ class Part:
         return replace(job, skip=(*job.skip, *last["modules"]), done=self.found.done)
 
 
-def _kept() -> IO[bytes]:
-    return tempfile.TemporaryFile()
-
-
 def how(code: int | None) -> str:
     """Say how a process ended."""
-    if code is None or code >= 0:
-        return f"ended at once with exit status {code}"
-    try:
-        name = signal.Signals(-code).name
-    except ValueError:
-        name = f"signal {-code}"
-    return f"crashed ({name})"
+    return f"ended at once with exit status {code}" if code is None or code >= 0 else crashed(code)

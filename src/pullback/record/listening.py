@@ -73,14 +73,15 @@ def recording(recorder: Recorder) -> Iterator[Recorder]:
         for framework in FRAMEWORKS.values():
             for name, listen in framework.listeners(recorder).items():
                 order(name, listen)
-        define.makers.append(own_made)
-        orders.callback(define.makers.remove, own_made)
-        define.listeners.append(own_called)
-        orders.callback(define.listeners.remove, own_called)
-        application.listeners.append(own_pulled)
-        orders.callback(application.listeners.remove, own_pulled)
-        override.listeners.append(placed)
-        orders.callback(override.listeners.remove, placed)
+        ears: list[tuple[list[Any], Any]] = [
+            (define.makers, own_made),
+            (define.listeners, own_called),
+            (application.listeners, own_pulled),
+            (override.listeners, placed),
+        ]
+        for ear, told in ears:
+            ear.append(told)
+            orders.callback(ear.remove, told)
         yield recorder
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 
 from pullback.record.recorder import Recorder
 from pullback.record.sample import Recorded
+from pullback.report.printable import shortened
 
 FRAMEWORKS = {
     "tensorflow": "TensorFlow", "jax": "JAX", "jaxlib": "JAX", "torch": "PyTorch", "functorch": "PyTorch",
@@ -74,11 +75,7 @@ def _by_number(group: list[Recorded]) -> list[str]:
 
 
 def _told(rule: Recorded, names: Sequence[str]) -> str:
-    return ", ".join(f"{name}={_short(rule.facts[name])}" for name in names if name in rule.facts)
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
+    return ", ".join(f"{name}={shortened(rule.facts[name], LONGEST)}" for name in names if name in rule.facts)
 
 
 def own_words(recorder: Recorder) -> str:

@@ -14,6 +14,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
@@ -47,6 +48,14 @@ def signals() -> Iterator[list[int]]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def crashed(code: int) -> str:
+    """Say which signal ended a process."""
+    try:
+        return f"crashed ({signal.Signals(-code).name})"
+    except ValueError:
+        return f"crashed (signal {-code})"
 
 
 class Process:
@@ -112,8 +121,7 @@ def descendants(pid: int) -> list[int]:
 
 def _stat(pid: int) -> list[bytes]:
     """Read what the system says of a process, behind its name."""
-    with open(f"/proc/{pid}/stat", "rb") as file:
-        return file.read().rpartition(b")")[2].split()
+    return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
 
 
 def _at_terminal() -> bool:

@@ -9,6 +9,7 @@ import contextlib
 import os
 import pickle
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 
@@ -26,14 +27,12 @@ def write(folder: str, number: int, rule: Recorded, sample: Sample) -> None:
         data = pickle.dumps((rule.location, alone if size <= MOST_BYTES else None))
     except Exception:  # a static may be anything
         data = pickle.dumps((rule.location, None))
-    with open(os.path.join(folder, f"{number:09d}{SUFFIX}"), "wb") as file:
-        file.write(data)
+    Path(folder, f"{number:09d}{SUFFIX}").write_bytes(data)
 
 
 def write_used(folder: str, rule: Recorded) -> None:
     """Write which outputs of a rule were differentiated so far."""
-    with open(os.path.join(folder, f"{rule.key}{USED}"), "wb") as file:
-        pickle.dump((rule.location, rule.used), file)
+    Path(folder, f"{rule.key}{USED}").write_bytes(pickle.dumps((rule.location, rule.used)))
 
 
 def read_used(folder: str) -> dict[Location, dict[int, set[int]]]:
@@ -41,8 +40,8 @@ def read_used(folder: str) -> dict[Location, dict[int, set[int]]]:
     found = {}
     for name in os.listdir(folder):
         if name.endswith(USED):
-            with contextlib.suppress(Exception), open(os.path.join(folder, name), "rb") as file:
-                location, used = pickle.load(file)  # one half written says nothing
+            with contextlib.suppress(Exception):  # one half written says nothing
+                location, used = pickle.loads(Path(folder, name).read_bytes())
                 found[location] = used
     return found
 
@@ -52,8 +51,7 @@ def read(folder: str) -> tuple[list[tuple[Location, Sample]], int]:
     kept, lost = [], 0
     for name in names(folder):
         try:
-            with open(os.path.join(folder, name), "rb") as file:
-                location, sample = pickle.load(file)
+            location, sample = pickle.loads(Path(folder, name).read_bytes())
         except Exception:  # half written, or of a class that is gone
             sample = None
         if sample is None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib.util
 import os
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 SUFFIXES = ("", ".py", ".pyw")
@@ -58,8 +59,7 @@ def compiles(path: str) -> None:
     if os.path.splitext(path)[1].lower() not in SUFFIXES:
         raise TargetError(f"{path} is not a Python file")
     try:
-        with open(path, "rb") as file:
-            source = file.read()
+        source = Path(path).read_bytes()
     except OSError as error:
         raise TargetError(f"{path} cannot be read: {error.strerror}") from None
     try:

@@ -54,5 +54,4 @@ def finite_gradient(x: T, *, counter: Any = None, label: str = "") -> T:
 
     Do not use it to hide a gradient that is always NaN: give the function that makes it a stable gradient.
     """
-    kept: T = _finite(x, None if counter is None else Counter(counter), label)
-    return kept
+    return _finite(x, None if counter is None else Counter(counter), label)

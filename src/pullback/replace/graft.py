@@ -84,7 +84,7 @@ class GraftPullback(Pullback):
 def values_of(plan: Plan, tensors: Sequence[Tensor]) -> tuple[Outputs, list[Tensor]]:
     """Run the function of a call, its inputs cut off: the form of its outputs, and their tensors."""
     host, rule = plan.host, plan.rule
-    args, kwargs = plan.arguments([host.arrays.stop(x) if host.differentiable(x) else x for x in tensors])
+    args, kwargs = plan.arguments(host.stopped(tensors))
     return outputs.of_values(host.run(rule.body, args, kwargs, rule.where), rule, host, tensors)
 
 

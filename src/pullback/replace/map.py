@@ -40,13 +40,12 @@ def map_gradient(x: T, fn: Function) -> tuple[T, Function]:
     host = hosts.of(x)
 
     def refusal(found: str) -> GradSignatureError:
-        error: GradSignatureError = GradSignatureError.about(
+        return GradSignatureError.about(
             at("map_gradient", source_of(fn)),
             found=found,
             expected="a function of one argument: the gradient",
             fix="pb.map_gradient(x, lambda dy: …)",
         )
-        return error
 
     def grad(dy: Any) -> Any:
         dx = takes.run(host, fn, [dy], {}, "map_gradient", refusal)

@@ -116,7 +116,7 @@ def _placed(
         listen(host, chosen, kind, names, inputs, gradient)
     if is_rule(gradient):
         gradient = gradient_of(gradient, kind, len(inputs), options)
-    return Occurrence(host, kind, names, inputs, gradient)
+    return Occurrence(kind, names, inputs, gradient)
 
 
 def _overridden(function: Function, gradient: Function) -> Function:
@@ -148,9 +148,7 @@ def _host(target: Any, gradients: Mapping[Any, Function]) -> Host:
 class Occurrence(Derived):
     """The operation inputs ↦ outputs of one place, which has run already."""
 
-    def __init__(
-        self, host: Host, kind: str, names: Sequence[str], inputs: Sequence[Tensor], gradient: Function
-    ) -> None:
+    def __init__(self, kind: str, names: Sequence[str], inputs: Sequence[Tensor], gradient: Function) -> None:
         parameters = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_ONLY) for name in names]
         rule = Rule(
             body=gradient,

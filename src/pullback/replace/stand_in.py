@@ -66,11 +66,10 @@ def _translated(options: Mapping[str, Any], known: list[str]) -> dict[str, Any]:
 
 def not_standing(kind: str, rule: Any, found: str, why: str) -> OverrideError:
     """Say that a rule cannot stand for an operation."""
-    error: OverrideError = OverrideError.about(
+    return OverrideError.about(
         "override",
         found=f"the rule {name_of(rule)} for {kind}, {found}",
         expected="a rule of the same tensors and options",
         why=why,
         fix=f"def gradient(dy, x):\n    return …   # for {kind}",
     )
-    return error

@@ -12,7 +12,6 @@ import numpy as np
 from pullback import hosts
 from pullback.define import custom_gradient
 from pullback.example import example
-from pullback.hosts.base import Arrays
 from pullback.hosts.operation import Function
 from pullback.options import require_number, require_word
 from pullback.replace.slopes import SLOPES
@@ -29,13 +28,9 @@ def _chosen(verb: str, slope: str, sharpness: Any) -> Any:
     return sharpness
 
 
-def _arrays(x: Any, verb: str) -> Arrays:
-    return hosts.of(x).arrays
-
-
 def smooth_heaviside(x: Any, *, slope: str = "sigmoid", sharpness: Any = None) -> Any:
     """Climb from 0 to 1 smoothly: the function whose derivative `heaviside` has."""
-    return SLOPES[slope].step(_arrays(x, "heaviside"), x, _chosen("heaviside", slope, sharpness))
+    return SLOPES[slope].step(hosts.of(x).arrays, x, _chosen("heaviside", slope, sharpness))
 
 
 @custom_gradient(like=smooth_heaviside)
@@ -63,7 +58,7 @@ def heaviside(x: T, *, slope: str = "sigmoid", sharpness: Any = None) -> tuple[T
 
     Do not use it where a smooth sigmoid would do: its gradient is not that of its value.
     """
-    xp = _arrays(x, "heaviside")
+    xp = hosts.of(x).arrays
     k = _chosen("heaviside", slope, sharpness)
 
     def grad(dy: Any) -> Any:
@@ -75,7 +70,7 @@ def heaviside(x: T, *, slope: str = "sigmoid", sharpness: Any = None) -> tuple[T
 def smooth_sign(x: Any, *, slope: str = "straight_through", sharpness: Any = None) -> Any:
     """Climb from −1 to 1 smoothly: the function whose derivative `sign` has."""
     k = _chosen("sign", slope, sharpness)
-    return _height(slope) * SLOPES[slope].step(_arrays(x, "sign"), x, k)
+    return _height(slope) * SLOPES[slope].step(hosts.of(x).arrays, x, k)
 
 
 def _height(slope: str) -> int:
@@ -103,7 +98,7 @@ def sign(x: T, *, slope: str = "straight_through", sharpness: Any = None) -> tup
 
     Do not use it for the sign inside a formula: there the derivative is zero, as the framework's own has it.
     """
-    xp = _arrays(x, "sign")
+    xp = hosts.of(x).arrays
     k = _chosen("sign", slope, sharpness)
 
     def grad(dy: Any) -> Any:
@@ -117,7 +112,7 @@ def smooth_round(x: Any, *, slope: str = "straight_through", sharpness: Any = No
     k = _chosen("round", slope, sharpness)
     if slope == "straight_through" and k == 0:
         return x
-    xp = _arrays(x, "round")
+    xp = hosts.of(x).arrays
     below = xp.stop(xp.floor(x))
     return below + SLOPES[slope].step(xp, x - below - 0.5, k)
 
@@ -143,7 +138,7 @@ def round(x: T, *, slope: str = "straight_through", sharpness: Any = None) -> tu
 
     Do not use it to round a result: nobody trains through that.
     """
-    xp = _arrays(x, "round")
+    xp = hosts.of(x).arrays
     k = _chosen("round", slope, sharpness)
 
     def grad(dy: Any) -> Any:

@@ -76,11 +76,10 @@ def _refuse(dx: Any, x: Any, *, reason: str = "") -> NoReturn:
 
 
 def _forbidden(reason: str) -> ForbiddenGradientError:
-    error: ForbiddenGradientError = ForbiddenGradientError.about(
+    return ForbiddenGradientError.about(
         "forbid_gradient",
         found="somebody differentiates through this value",
         expected="no derivative",
         why=reason,
         fix="pb.stop_gradient(x) before it is used, or differentiate something else",
     )
-    return error

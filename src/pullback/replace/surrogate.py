@@ -42,14 +42,13 @@ def surrogate(f: Callable[P, Y], like: Function) -> RuleFunction[P, Y]:
 
     def refusal(found: str) -> SurrogateError:
         names = ", ".join(rule.signature.parameters)
-        error: SurrogateError = SurrogateError.about(
+        return SurrogateError.about(
             rule.where,
             found=found,
             expected=f"the arguments of the function: ({names})",
             why="both are called with the same arguments",
             fix=f"pb.surrogate(f, like=lambda {names}: {name_of(like)}(…))",
         )
-        return error
 
     def apply(plan: Plan, tensors: list[Tensor]) -> Any:
         host = plan.host

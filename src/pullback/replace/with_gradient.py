@@ -182,7 +182,7 @@ def _signature_error(
     named = [name if name.isidentifier() else f"*{name.partition('[')[0]}" for name in arguments]
     listed = ", ".join([*firsts, *dict.fromkeys(named)])
     name = name_of(grad)
-    error: GradSignatureError = GradSignatureError.about(
+    return GradSignatureError.about(
         rule.where,
         found=found,
         expected=f"{count} {word}{'' if count == 1 else 's'} first, then arguments of the function: "
@@ -192,7 +192,6 @@ def _signature_error(
         if name == "<lambda>"
         else f"def {name}({listed}{'' if '*' in listed else ', *'}, output):",
     )
-    return error
 
 
 def _listed(parameters: Sequence[inspect.Parameter]) -> str:

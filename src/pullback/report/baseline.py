@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 from typing import NamedTuple
 
 from pullback import atomic
@@ -62,8 +63,7 @@ class Baseline:
 def load(path: str) -> frozenset[Known]:
     """Read a baseline."""
     try:
-        with open(path, encoding="utf-8") as file:
-            data = json.load(file)
+        data = json.loads(Path(path).read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise BaselineError(f"the baseline {path} does not exist: --write-baseline makes it") from None
     except OSError as error:

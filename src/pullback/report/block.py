@@ -71,12 +71,17 @@ def cells(report: Report, where: str = "") -> tuple[str, ...]:
 
 def table(rows: Sequence[Sequence[str]]) -> str:
     """Write rows under their headings; a column that is empty everywhere is left out."""
-    lines = [HEADINGS, *rows]
     kept = [i for i in range(len(HEADINGS)) if any(r[i] for r in rows)]
-    widths = [max(len(r[i]) for r in lines) for i in kept]
-    text = ["  ".join(r[i].ljust(w) for i, w in zip(kept, widths)).rstrip() for r in lines]
-    text.insert(1, "  ".join("-" * w for w in widths))
-    return "\n".join(text)
+    return aligned([[r[i] for i in kept] for r in (HEADINGS, *rows)], ruled=True)
+
+
+def aligned(rows: Sequence[Sequence[str]], *, ruled: bool = False) -> str:
+    """Write rows in columns; `ruled` draws a line under the first."""
+    widths = [max(map(len, column)) for column in zip(*rows)]
+    lines = ["  ".join(cell.ljust(w) for cell, w in zip(r, widths)).rstrip() for r in rows]
+    if ruled:
+        lines.insert(1, "  ".join("-" * w for w in widths))
+    return "\n".join(lines)
 
 
 def reason(report: Report) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from pullback.report.entry import Run
@@ -42,8 +43,7 @@ class FindingsError(Exception):
 def load(path: str) -> tuple[dict[str, Any], list[str]]:
     """Read a file of findings: the document, and a sentence per thing that is wrong with the file."""
     try:
-        with open(path, encoding="utf-8", errors="surrogateescape") as file:
-            text = file.read()
+        text = Path(path).read_text(encoding="utf-8", errors="surrogateescape")
     except OSError as error:
         raise FindingsError(f"{path} cannot be read: {error.strerror}") from None
     try:

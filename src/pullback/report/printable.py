@@ -28,6 +28,11 @@ def _escaped(c: str) -> str:
     return c.encode("unicode_escape").decode("ascii")
 
 
+def shortened(text: str, most: int) -> str:
+    """Cut a text to so many letters."""
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
 def cleaned(data: Any, key: str = "") -> Any:
     """Give plain data with every text in it printable."""
     if isinstance(data, str) and key in EXACT:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from pullback.report.block import block, cells, declared, looks_meant, mendings, reason, unfinished
 from pullback.report.entry import Entry, Run, not_checked, worst
-from pullback.report.printable import printable
+from pullback.report.printable import printable, shortened
 
 WORDS = ("right", "as declared", "wrong", "surrogate", "undecided", "not checked", "known", "skipped")
 LONGEST = 60  # letters of a reason in the table; the block has all of it
@@ -21,11 +21,9 @@ def row(entries: Sequence[Entry]) -> tuple[str, ...]:
     if entry.excused == "skipped":
         return (written[0], f"skipped: {printable(entry.report.findings[0].sentence)}", *written[2:])
     why = not_checked(entries) if entry.report.verdict == "undecided" else ""
-    return (written[0], f"not checked: {_short(printable(why))}", *written[2:]) if why else written
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
+    return (
+        (written[0], f"not checked: {shortened(printable(why), LONGEST)}", *written[2:]) if why else written
+    )
 
 
 def summary(run: Run) -> str:

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from pullback import hosts
-from pullback.rule import Intent, Rule, name_of, written
+from pullback.rule import Intent, Rule, cells, name_of, written
 
 # Packages whose rules are nobody's to mend who runs the program.
 PACKAGES = (*hosts.ROOTS, "pullback", "keras", "tf_keras", "equinox")
@@ -142,17 +142,9 @@ def reached(value: Any) -> Iterator[Any]:
             waiting += getattr(value.__self__, "roles", {}).values()  # of an external function
             waiting.append(value.__func__)
         elif getattr(getattr(value, "__code__", None), "co_filename", "").startswith(HERE):
-            waiting += _cells(value)
+            waiting += [held for _, held in cells(value)]
         elif callable(value) and module_of(value).partition(".")[0] != "pullback":
             yield value
-
-
-def _cells(function: Any) -> Iterator[Any]:
-    for cell in function.__closure__ or ():
-        try:
-            yield cell.cell_contents
-        except ValueError:  # a cell that is not filled yet
-            continue
 
 
 def qualified(function: Any, name: str = "") -> str:

@@ -192,7 +192,7 @@ def _opening(
         return None
 
     def run(sources: Sequence[Any], given: Sequence[Any]) -> Opening:
-        given = unasked.spread(adapter, sources, given)
+        given = unasked.laid_out(adapter, sources, given)
         args, kwargs = adapter.arguments.filled(sources)
         made, tensors = plan(rule, tuple(args), kwargs)
         own = list(sources[len(adapter.tensors) :])  # variables that a native rule reads

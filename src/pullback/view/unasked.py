@@ -90,7 +90,7 @@ def kept(outputs: Sequence[Tensor], loose: frozenset[int]) -> list[Tensor]:
     return [output for k, output in enumerate(outputs) if k not in loose]
 
 
-def spread(adapter: Adapter, sources: Sequence[Any], given: Sequence[Tensor]) -> list[Tensor]:
+def laid_out(adapter: Adapter, sources: Sequence[Any], given: Sequence[Tensor]) -> list[Tensor]:
     """Lay cotangents of the outputs that are judged along all that can be differentiated, zeros elsewhere."""
     if not adapter.unasked:
         return list(given)

@@ -157,8 +157,7 @@ class Attached:
     @property
     def weights(self) -> Sequence[int]:
         """The weights of which it is told when a gradient comes."""
-        found: Sequence[int] = () if self.model is None else self._shared[id(self.model)][1].weights
-        return found
+        return () if self.model is None else self._shared[id(self.model)][1].weights
 
     def unheard(self, log: Log) -> list[str]:
         """Say that nothing was heard of the outputs of a model, if so."""
@@ -168,11 +167,6 @@ class Attached:
             "no output of the model was heard: it did not run in the block, or a function ran that was "
             "compiled before it; open the log before the first call"
         ]
-
-
-def attach(model: Any) -> Attached:
-    """Have the places in a model looked at."""
-    return Attached(model)
 
 
 def _attach(model: Any) -> Looking:

@@ -118,8 +118,8 @@ ad.primitive_transposes[look_p] = lambda cotangent, x, **_: [cotangent]
 @look_p.def_impl
 def _look_now(x: Any, *, number: int) -> Any:
     x = jnp.asarray(x)
-    spread = x.is_fully_addressable and len(x.sharding.device_set) > 1  # a row of its parts may be refused
-    HEARING.heard(number, lambda: numbers(np.asarray(x)) if spread else _row(x), np.asarray)
+    sharded = x.is_fully_addressable and len(x.sharding.device_set) > 1  # a row of its parts may be refused
+    HEARING.heard(number, lambda: numbers(np.asarray(x)) if sharded else _row(x), np.asarray)
     return x
 
 

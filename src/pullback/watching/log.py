@@ -60,7 +60,7 @@ class Log:
 
     def __enter__(self) -> Log:
         framework.drain()  # what came before is not ours
-        self._attached = framework.attach(self._model)
+        self._attached = framework.Attached(self._model)
         try:
             HEARING.enter(self)
             framework.opened()
@@ -224,11 +224,11 @@ class Log:
 
     def vanishing(self, factor: float = 1e3) -> list[Trend]:
         """List places whose gradient is a factor smaller than where the pass begins, or than it was."""
-        return trends.vanishing(self, factor)
+        return [trend for trend in trends.trends(self) if trend.ratio <= 1 / factor]
 
     def exploding(self, factor: float = 1e3) -> list[Trend]:
         """List places whose gradient is a factor larger than where the pass begins, or than it was."""
-        return trends.exploding(self, factor)
+        return [trend for trend in trends.trends(self) if trend.ratio >= factor]
 
     @property
     def remarks(self) -> list[str]:

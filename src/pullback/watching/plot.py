@@ -11,9 +11,10 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from pullback.watching.record import History
+
 if TYPE_CHECKING:
     from pullback.watching.log import Log
-    from pullback.watching.record import History
 
 _Scale = Callable[[float], float]
 _WIDTH, _HEIGHT, _LEFT, _RIGHT, _TOP, _BOTTOM = 760, 320, 62, 210, 24, 36

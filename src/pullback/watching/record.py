@@ -9,7 +9,7 @@ of a sample: a logarithm costs more than all the rest.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -114,9 +114,6 @@ class History(Sequence[Record]):
 
     def __getitem__(self, index: Any) -> Any:
         return self._records[index]
-
-    def __iter__(self) -> Iterator[Record]:
-        return iter(self._records)
 
     def of(self, field: str) -> np.ndarray[Any, Any]:
         """Give one field of all records, such as `"norm"` or `"step"`."""

@@ -7,11 +7,10 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from pullback.watching.record import LOWEST
+from pullback.watching.record import LOWEST, History
 
 if TYPE_CHECKING:
     from pullback.watching.log import Log
-    from pullback.watching.record import History
 
 HEAD = (
     "place",

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import threading
 import weakref
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -21,10 +21,8 @@ from pullback.hosts.tensorflow import callback, recording
 from pullback.watching import places
 from pullback.watching.framework import Framework
 from pullback.watching.hearing import HEARING
+from pullback.watching.log import Log
 from pullback.watching.record import BINS, SAMPLE, SHIFT, WIDTH
-
-if TYPE_CHECKING:
-    from pullback.watching.log import Log
 
 CAPACITY = 256  # rows
 

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from pullback.watching.record import History
+
 if TYPE_CHECKING:
     from pullback.watching.log import Log
-    from pullback.watching.record import History
 
 
 class Trend(NamedTuple):
@@ -27,17 +28,8 @@ class Trend(NamedTuple):
         return f"{self.name}: {self.words}"
 
 
-def vanishing(log: Log, factor: float) -> list[Trend]:
-    """List what falls by a factor."""
-    return [trend for trend in _trends(log) if trend.ratio <= 1 / factor]
-
-
-def exploding(log: Log, factor: float) -> list[Trend]:
-    """List what rises by a factor."""
-    return [trend for trend in _trends(log) if trend.ratio >= factor]
-
-
-def _trends(log: Log) -> list[Trend]:
+def trends(log: Log) -> list[Trend]:
+    """Compare each place with where the backward pass begins, and with itself."""
     found = []
     first: dict[str, History] = {}  # of each kind, the place where the backward pass begins
     for history in log:

@@ -90,6 +90,11 @@ class Sent:
         self.tries = 0  # times that the function failed
         self.deaths = 0  # times that a worker did
 
+    @property
+    def named(self) -> str:
+        """Name it in an error, where it has a label."""
+        return f", {self.job.label}" if self.job.label else ""
+
 
 class Runner:
     """Run many calls of a function."""
@@ -210,15 +215,16 @@ class Runner:
                 return Failure("TimeoutError", f"no result after {limit:g} s", "", None, timed_out=True)
 
     def _alone(self, found: str, sent: Sent) -> ExternalError:
-        where = f", {sent.job.label}" if sent.job.label else ""
-        error: ExternalError = ExternalError.about(
+        return self._died(found + sent.named, "an executor with workers", "start workers again; ")
+
+    def _died(self, found: str, expected: str, fix: str = "") -> ExternalError:
+        return ExternalError.about(
             self.where,
-            found=found + where,
-            expected="an executor with workers",
+            found=found,
+            expected=expected,
             why="a worker dies of too little memory, a crash in C code, or a machine that went away",
-            fix="start workers again; run this call alone, outside of the executor, to see the crash",
+            fix=f"{fix}run this call alone, outside of the executor, to see the crash",
         )
-        return error
 
     def _lost(self, sent: Sent, error: Exception) -> None:
         """Prepare a call whose worker died to be sent again; give up after some deaths."""
@@ -233,14 +239,8 @@ class Runner:
             ) from error
         sent.deaths += 1 + getattr(error, "allowed_failures", 0)  # Dask has sent it again itself
         if sent.deaths > max(DEATHS, self.retries):
-            where = f", {sent.job.label}" if sent.job.label else ""
-            raise ExternalError.about(
-                self.where,
-                found=f"the worker that ran it died {sent.deaths} times{where} ({type(error).__name__})",
-                expected="a result",
-                why="a worker dies of too little memory, a crash in C code, or a machine that went away",
-                fix="run this call alone, outside of the executor, to see the crash",
-            ) from error
+            found = f"the worker that ran it died {sent.deaths} times{sent.named} ({type(error).__name__})"
+            raise self._died(found, "a result") from error
         if isinstance(error, concurrent.futures.BrokenExecutor):
             self.pool.current(broken=sent.executor)
         sent.future = None

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pullback.errors import ExternalGradientError, ForwardModeError
@@ -65,7 +65,7 @@ class External:
         self._lock = threading.Lock()
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"roles": self.roles, "options": _without_executor(self.options), "where": self.where}
+        return {"roles": self.roles, "options": replace(self.options, executor=None), "where": self.where}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         roles = dict(state["roles"])
@@ -214,7 +214,7 @@ class External:
 
     def refused(self) -> ExternalGradientError:
         """Say that there is no gradient, and what can be given."""
-        error: ExternalGradientError = ExternalGradientError.about(
+        return ExternalGradientError.about(
             self.where,
             found="its gradient was asked for, and none was given",
             expected="one of the ways to give it",
@@ -229,11 +229,6 @@ class External:
             'gradient="spsa"            2 for each sample, a random estimate\n'
             "pb.stop_gradient(x)        if nothing should flow",
         )
-        return error
-
-
-def _without_executor(options: Options) -> Options:
-    return Options(**{**options.__dict__, "executor": None})
 
 
 def _kind(plan: Plan, objects: list[Any]) -> Any:

@@ -60,13 +60,12 @@ def _listed(returned: Any, count: int, where: str, who: str, of: str) -> list[An
 
 
 def _miscounted(where: str, found: str, expected: str) -> CotangentCountError:
-    error: CotangentCountError = CotangentCountError.about(
+    return CotangentCountError.about(
         where,
         found=found,
         expected=expected,
         fix="return a tuple in the order of the arguments, None for zero",
     )
-    return error
 
 
 def pulled(

@@ -35,7 +35,7 @@ def run(site: Site, plan: Plan, tensors: list[Tensor]) -> Any:
 
 def bare(site: Site, host: Host, tensors: Sequence[Tensor]) -> tuple[list[Tensor], Layout]:
     """Run the function of a call, its inputs cut off: values that nobody can differentiate."""
-    tensors = [host.arrays.stop(t) if host.differentiable(t) else t for t in tensors]
+    tensors = host.stopped(tensors)
     promised = site.promised(host, tensors)
     try:
         values = host.callback(site.forward, tensors, promised)

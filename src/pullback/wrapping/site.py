@@ -62,14 +62,13 @@ class Site:
         return tuple(named)
 
     def _without_value(self, name: str, kind: str) -> OptionError:
-        error: OptionError = OptionError.about(
+        return OptionError.about(
             self.rule.where,
             found=f"cache={self.external.options.cache}, and `{name}` is or holds {kind}",
             expected="arguments with a value: arrays, numbers, strings, tuples, dataclasses of these",
             why="results are remembered by values: a change inside of an object would not be seen",
             fix="leave cache= out, or pass what the function reads of the object",
         )
-        return error
 
     # ── outputs ──────────────────────────────────────────────────────────────────────────────────────────
 
@@ -132,7 +131,7 @@ class Site:
             raise self._unknown(f"it was tried at made-up numbers, and failed: {error}") from error
 
     def _unknown(self, found: str) -> ExternalError:
-        error: ExternalError = ExternalError.about(
+        return ExternalError.about(
             self.rule.where,
             found=f"the shape of its output is not known: {found}",
             expected="output=, which tells shape and dtype without running it",
@@ -140,7 +139,6 @@ class Site:
             fix=f"@pb.external(output=lambda {', '.join(self.rule.signature.parameters)}: "
             f"{next(iter(self.rule.signature.parameters), 'x')})",
         )
-        return error
 
 
 class Promised(Sequence[Spec]):

@@ -12,7 +12,7 @@ from pullback.define import function_of, intent_of
 from pullback.errors import DefinitionError
 from pullback.options import require_number, require_word
 from pullback.plan import plan
-from pullback.rule import Rule, at, name_of, signature_of, source_of
+from pullback.rule import Rule, at, name_of, rule_of, signature_of, source_of
 from pullback.typed import Decorator, ExternalFunction, F, P, Y
 from pullback.unconverted import unconverted
 from pullback.wrapping import buffers
@@ -48,15 +48,9 @@ if TYPE_CHECKING:
 
 
 @overload
-def external(
-    function: Callable[P, Y],
-    /,
-    **options: Unpack[Given],
-) -> ExternalFunction[P, Y]: ...
+def external(function: Callable[P, Y], /, **options: Unpack[Given]) -> ExternalFunction[P, Y]: ...
 @overload
-def external(
-    **options: Unpack[Given],
-) -> Callable[[Callable[P, Y]], ExternalFunction[P, Y]]: ...
+def external(**options: Unpack[Given]) -> Callable[[Callable[P, Y]], ExternalFunction[P, Y]]: ...
 @unconverted
 def external(
     function: Function | None = None,
@@ -141,8 +135,7 @@ def external(
     if function is None:
         given = {k: v for k, v in locals().items() if k != "function"}
         return functools.partial(external, **given)
-    name = name_of(function)
-    where = at(name, source_of(function))
+    where = at(name_of(function), source_of(function))
     _check(where, function, jacobian, partials, sparsity, gradient)
     for word, value, known in (("gradient", gradient, SCHEMES), ("second", second, SCHEMES[:2])):
         if value is not None:
@@ -182,15 +175,8 @@ def external(
         cast=cast,
     )
     held = External(function, roles, options, where)
-    rule = Rule(
-        body=function,
-        name=name,
-        signature=signature_of(function),
-        intent=held.intent(intent),
-        source=source_of(function),
-        accuracy=held.accuracy if accuracy is None else accuracy,
-        bare=True,
-    )
+    claimed = held.accuracy if accuracy is None else accuracy
+    rule = dataclasses.replace(rule_of(function, held.intent(intent)), accuracy=claimed)
     return external_of(held, rule, intent)
 
 

@@ -10,8 +10,8 @@ import torch
 from mending import WRONG, loaded
 
 from pullback.checker.finding import Finding
+from pullback.mend.diff import edited
 from pullback.mend.search import mend
-from pullback.mend.tree import edited
 
 RULES = loaded(Path(__file__).with_name("given.py"))
 X = np.array([0.3, -1.2, 0.7], "float32")

@@ -8,9 +8,9 @@ import pytest
 import torch
 from mending import WRONG, loaded
 
+from pullback.mend.diff import edited
 from pullback.mend.search import mend
 from pullback.mend.seat import followed, ways
-from pullback.mend.tree import edited
 
 RULES = loaded(Path(__file__).with_name("native.py"))
 

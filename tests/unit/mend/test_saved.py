@@ -5,9 +5,10 @@ import ast
 import numpy as np
 import pytest
 
+from pullback.mend.diff import edited
 from pullback.mend.saved import saved
 from pullback.mend.source import Source, functions
-from pullback.mend.tree import edited, exchanged, spans
+from pullback.mend.tree import exchanged, spans
 
 TORCH = """class F(torch.autograd.Function):
     @staticmethod

@@ -11,9 +11,9 @@ from mending import WRONG, loaded
 import pullback as pb
 from pullback.checker import check
 from pullback.checker.budget import Budget
+from pullback.mend.diff import edited
 from pullback.mend.prove import Remade
 from pullback.mend.search import Search, mend
-from pullback.mend.tree import edited
 
 QUICK = {"xla": False, "export": False}
 

@@ -29,13 +29,13 @@ def search(evidence: Evidence) -> Match | None:
         missing.append(v / true - v / claimed)
     flat = np.concatenate(missing)
     middle = float(np.median(flat))
-    whole = round(2 * middle) / 2  # halves and whole numbers are what people forget
-    if not whole or not np.allclose(flat, whole, rtol=1e3 * evidence.tolerance, atol=0.0):
+    term = round(2 * middle) / 2  # halves and whole numbers are what people forget
+    if not term or not np.allclose(flat, term, rtol=1e3 * evidence.tolerance, atol=0.0):
         return None
     name = listed([evidence.name(place)])
     return Match(
         SLUG,
-        f"a term is missing in the denominator of the gradient of {name}: {whole:+g}",
-        f"add {whole:+g} to the denominator",
+        f"a term is missing in the denominator of the gradient of {name}: {term:+g}",
+        f"add {term:+g} to the denominator",
         name,
     )

@@ -29,8 +29,8 @@ def search(evidence: Evidence) -> Match | None:
     moments = []
     for weight in (np.ones(n), t, t * t):
         line = Line(problem.evaluate, problem.x, u * weight, {0.0: (problem.x, problem.y)})
-        spread = float(np.linalg.norm(g * line.u))
-        found = intercept(line, v, g, noise=noise, unit=problem.unit, target=8 * problem.unit * spread)
+        size = float(np.linalg.norm(g * line.u))
+        found = intercept(line, v, g, noise=noise, unit=problem.unit, target=8 * problem.unit * size)
         moments.append((found.value, found.error))
     (m0, e0), (m1, e1), (m2, _) = moments
     if abs(m0) <= 20 * e0 or not np.isfinite(m1):

@@ -64,21 +64,10 @@ def _gather(evidence: Evidence) -> list[Evidence]:
         else:
             moved = rng.permutation(x)
             moved = np.where(moved == 0, rng.normal(size=x.size), moved * rng.uniform(0.9, 1.1, x.size))
-        try:
-            other = Evidence(
-                evidence.subject.at(evidence.problem.with_x(moved)),
-                evidence.settings,
-                evidence.order,
-                evidence.autodiff,
-            )
-        except Exception:  # outside the domain
+        other = evidence.moved(moved)
+        if other is None:
             continue
-        if (
-            other.true is not None
-            and np.isfinite(other.problem.y).all()
-            and all(np.isfinite(c).all() for c in other.claimed)
-        ):
-            found.append(other)
+        found.append(other)
         if len(found) >= FRESH or (len(found) >= 3 and x.size > 400):
             break
     return found

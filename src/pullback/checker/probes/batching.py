@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from pullback.checker.draw import near, rounding
-from pullback.checker.finding import Finding
+from pullback.checker.finding import Finding, can
 from pullback.checker.probe import probe
 from pullback.checker.settings import Settings
 from pullback.checker.space import Space, roundoff
@@ -36,31 +36,25 @@ def question(subject: Subject, settings: Settings) -> list[Finding]:
     try:
         whole = subject.jacobian(subject.inputs)
     except Exception as error:  # a host may refuse to batch in any way it likes
-        return [
-            Finding(
-                "batching", "note", f"no {where}: {type(error).__name__}", capability=where, answer="refused"
-            )
-        ]
+        return can("batching", where, "refused", f"no {where}: {type(error).__name__}")
     rows = [int(row) for row in settings.rng(14).permutation(space.size)[:ROWS]]
     if not mixed(subject, space, whole, subject.pullback, rows):
-        return [Finding("batching", "note", "the jacobian agrees row by row", capability=where, answer="yes")]
+        return can("batching", where, "yes", "the jacobian agrees row by row")
     said = "the jacobian computed in one go differs from row by row"
     if framework_mixes(subject, space, rows):
         said += ", that of plain autodiff too: an operation of the framework mixes the rows"
-        return [Finding("batching", "note", said, where=where, capability=where, answer="no")]
-    return [
-        Finding(
-            "batching",
-            "wrong" if subject.is_rule else "note",
-            said,
-            "batching-differs",
-            "look for operations that mix the rows of a batch of cotangents",
-            where=where,
-            capability=where,
-            answer="no",
-            inputs=subject.inputs,
-        )
-    ]
+        return can("batching", where, "no", said, where=where)
+    return can(
+        "batching",
+        where,
+        "no",
+        said,
+        "wrong" if subject.is_rule else "note",
+        cause="batching-differs",
+        edit="look for operations that mix the rows of a batch of cotangents",
+        where=where,
+        inputs=subject.inputs,
+    )
 
 
 def mixed(

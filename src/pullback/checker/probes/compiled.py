@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pullback.checker.draw import cotangents, near, rounding
-from pullback.checker.finding import Finding
+from pullback.checker.finding import Finding, can
 from pullback.checker.probe import probe
 from pullback.checker.settings import Settings
 from pullback.checker.space import roundoff
@@ -28,35 +28,27 @@ def question(subject: Subject, settings: Settings) -> list[Finding]:
         try:
             found = pullback(subject.inputs, given)
         except Exception as error:  # a compiler may refuse in any way it likes
-            findings.append(
-                Finding(
-                    "compiled", "note", f"{name}: {type(error).__name__}", capability=name, answer="refused"
-                )
-            )
+            findings += can("compiled", name, "refused", f"{name}: {type(error).__name__}")
             continue
         allowed = rounding(roundoff(given))
         if all(near(a, b, rtol=allowed) for a, b in zip(eager, found)):
-            findings.append(
-                Finding("compiled", "note", f"{name} agrees with eager", capability=name, answer="yes")
-            )
+            findings += can("compiled", name, "yes", f"{name} agrees with eager")
         elif subject.intent.kind == "differs" and not _same_values(subject, forward, allowed):
             # A gradient that is declared to be no derivative of the values belongs to those it came with.
             said = f"{name} computes other values than eager, as a sampler may: gradients were not compared"
-            findings.append(Finding("compiled", "note", said, capability=name, answer="undecided"))
+            findings += can("compiled", name, "undecided", said)
         else:
-            findings.append(
-                Finding(
-                    "compiled",
-                    "wrong" if subject.is_rule else "note",
-                    f"{name} gives another gradient than eager",
-                    "compiled-differs",
-                    subject.words.frozen,
-                    where=name,
-                    capability=name,
-                    answer="no",
-                    inputs=subject.inputs,
-                    cotangents=given,
-                )
+            findings += can(
+                "compiled",
+                name,
+                "no",
+                f"{name} gives another gradient than eager",
+                "wrong" if subject.is_rule else "note",
+                cause="compiled-differs",
+                edit=subject.words.frozen,
+                where=name,
+                inputs=subject.inputs,
+                cotangents=given,
             )
     return findings
 

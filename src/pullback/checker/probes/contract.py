@@ -41,9 +41,8 @@ def look(subject: Subject, settings: Settings, label: str, original: Arrays = ()
     claimed: Cotangents | None
     try:
         claimed = subject.pullback(subject.inputs, given)
-    except (
-        Exception
-    ) as error:  # a user's pullback may fail in any way it likes, and a host may refuse what it gives
+    # A user's pullback may fail in any way it likes, and a host may refuse what it gives.
+    except Exception as error:
         text = str(error).splitlines()[0][:200] if str(error) else ""
         refused = is_refusal(error)
         raised = Finding(

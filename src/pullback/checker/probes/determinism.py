@@ -19,7 +19,7 @@ def question(subject: Subject, settings: Settings) -> list[Finding]:
     meant = subject.intent.kind == "differs"
     first, again = subject.forward(subject.inputs), subject.forward(subject.inputs)
     unit = roundoff(first)
-    if spread(first, again) > 1e3 * unit:
+    if deviation(first, again) > 1e3 * unit:
         return [
             Finding(
                 "determinism",
@@ -37,7 +37,7 @@ def question(subject: Subject, settings: Settings) -> list[Finding]:
         one, two = subject.pullback(subject.inputs, given), subject.pullback(subject.inputs, given)
     except Exception:  # the contract probe says so
         return []
-    if spread(one, two) > 1e3 * unit:
+    if deviation(one, two) > 1e3 * unit:
         return [
             Finding(
                 "determinism",
@@ -53,7 +53,7 @@ def question(subject: Subject, settings: Settings) -> list[Finding]:
     return []
 
 
-def spread(a: Arrays | Cotangents, b: Arrays | Cotangents) -> float:
+def deviation(a: Arrays | Cotangents, b: Arrays | Cotangents) -> float:
     """Give the largest relative difference."""
     worst = 0.0
     for x, y in zip(a, b):

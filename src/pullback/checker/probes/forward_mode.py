@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from pullback.checker.directions import relative, signed
-from pullback.checker.finding import Finding
+from pullback.checker.finding import Finding, can
 from pullback.checker.probe import probe
-from pullback.checker.problem import Problem, ShapeMismatchError
+from pullback.checker.problem import Problem
 from pullback.checker.settings import Settings
 from pullback.errors import DerivativeError, HostError
 from pullback.view.subject import Subject
@@ -25,8 +25,6 @@ def question(subject: Subject, settings: Settings) -> list[Finding]:
         problem = Problem.of(subject)
         v = signed(rng, problem.y.size)
         g = problem.gradient(v)
-    except ShapeMismatchError:
-        return []
     except Exception:  # the contract probe says so
         return []
     u = np.where(problem.still(), 0.0, relative(rng, problem.x))
@@ -38,26 +36,8 @@ def question(subject: Subject, settings: Settings) -> list[Finding]:
     except Exception as error:  # a host may refuse forward mode in any way it likes
         if subject.pushes and not isinstance(error, REFUSALS):
             said = f"the pushforward fails: {type(error).__name__}: {error}".splitlines()[0][:200]
-            return [
-                Finding(
-                    "forward_mode",
-                    "wrong",
-                    said,
-                    "forward-mode",
-                    where="forward",
-                    capability="forward",
-                    answer="no",
-                )
-            ]
-        return [
-            Finding(
-                "forward_mode",
-                "note",
-                f"no forward mode: {type(error).__name__}",
-                capability="forward",
-                answer="refused",
-            )
-        ]
+            return can("forward_mode", "forward", "no", said, "wrong", cause="forward-mode", where="forward")
+        return can("forward_mode", "forward", "refused", f"no forward mode: {type(error).__name__}")
     along = problem.codomain.pack(pushed)
     if not np.isfinite(g).all() or not np.isfinite(problem.y).all():
         return []
@@ -67,27 +47,17 @@ def question(subject: Subject, settings: Settings) -> list[Finding]:
     scale = max(float(np.linalg.norm(v * along)), float(np.linalg.norm(g * u)), 1e-300)
     rounding = 1e3 * problem.unit * np.sqrt(problem.x.size + problem.y.size)
     if abs(left - right) <= max(rounding, settings.rtol or 0.0) * scale:
-        return [
-            Finding(
-                "forward_mode",
-                "note",
-                "forward mode agrees with reverse mode",
-                capability="forward",
-                answer="yes",
-            )
-        ]
+        return can("forward_mode", "forward", "yes", "forward mode agrees with reverse mode")
     claimed = subject.forward_mode_claimed
-    return [
-        Finding(
-            "forward_mode",
-            "wrong" if claimed and subject.intent.kind == "exact" else "note",
-            "forward mode gives another derivative than reverse mode"
-            + ("" if claimed else " (the host ignores the rule there)"),
-            "forward-mode" if claimed else None,
-            measured=left,
-            claimed=right,
-            where="forward",
-            capability="forward",
-            answer="no",
-        )
-    ]
+    said = "forward mode gives another derivative than reverse mode"
+    return can(
+        "forward_mode",
+        "forward",
+        "no",
+        said if claimed else f"{said} (the host ignores the rule there)",
+        "wrong" if claimed and subject.intent.kind == "exact" else "note",
+        cause="forward-mode" if claimed else None,
+        where="forward",
+        measured=left,
+        claimed=right,
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from pullback.checker.draw import cotangents
-from pullback.checker.finding import Finding
+from pullback.checker.finding import Answer, Finding, can
 from pullback.checker.probe import probe
 from pullback.checker.settings import Settings
 from pullback.checker.space import roundoff
@@ -43,31 +43,21 @@ def question(subject: Subject, settings: Settings) -> list[Finding]:
     if error > LOST and (value_error is None or value_error > LOST):
         return []  # another function in float64: one that draws numbers by dtype, for instance
     if error > LOST and good and value_error is not None and value_error < near:
-        return [
-            Finding(
-                "precision",
-                "wrong",
-                f"in {name} the gradient is off by {error:.1g}, where plain autodiff is right: "
-                "the formula cancels",
-                "precision-lost",
-                "rewrite the formula without the cancellation",
-                where=name,
-                capability=name,
-                answer="no",
-                inputs=subject.inputs,
-                cotangents=given,
-            )
-        ]
-    return [
-        Finding(
+        return can(
             "precision",
-            "note",
-            f"{name}: {bits:.0f} bits right",
-            resolution=max(error, unit),
-            capability=name,
-            answer="yes" if error < LOST else "no",
+            name,
+            "no",
+            f"in {name} the gradient is off by {error:.1g}, where plain autodiff is right: "
+            "the formula cancels",
+            "wrong",
+            cause="precision-lost",
+            edit="rewrite the formula without the cancellation",
+            where=name,
+            inputs=subject.inputs,
+            cotangents=given,
         )
-    ]
+    answer: Answer = "yes" if error < LOST else "no"
+    return can("precision", name, answer, f"{name}: {bits:.0f} bits right", resolution=max(error, unit))
 
 
 def worst(found: Cotangents, reference: Cotangents) -> float | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from pullback.checker.examine import examine
-from pullback.checker.finding import Finding
+from pullback.checker.finding import Answer, Finding, can
 from pullback.checker.points import Point
 from pullback.checker.probe import probe
 from pullback.checker.problem import Problem, ShapeMismatchError
@@ -25,7 +25,7 @@ def question(subject: Subject, settings: Settings) -> list[Finding]:
     half = one_triangle(Problem.of(subject), anything=not subject.is_rule)
     if half is not None and any(a.tobytes() != b.tobytes() for a, b in zip(half.inputs, subject.inputs)):
         said = "not asked: the function reads one triangle of an input that is not symmetric"
-        return [Finding("second_order", "note", said, capability=ROW, answer="undecided")]
+        return can("second_order", ROW, "undecided", said)
     rng = settings.rng(8)
     try:
         lifted = second_subject(subject, rng)
@@ -34,61 +34,27 @@ def question(subject: Subject, settings: Settings) -> list[Finding]:
     try:
         outcome = examine(lifted, Point("given", lifted.inputs), rng, settings, own=False)
     except ShapeMismatchError:
-        return [
-            Finding(
-                "second_order",
-                "wrong",
-                "the second derivative has another shape than its input",
-                "wrong-shape",
-                inputs=subject.inputs,
-                capability=ROW,
-                answer="no",
-            )
-        ]
+        said = "the second derivative has another shape than its input"
+        return can("second_order", ROW, "no", said, "wrong", cause="wrong-shape", inputs=subject.inputs)
     except Exception as error:  # the host cannot differentiate the pullback
-        return [
-            Finding(
-                "second_order",
-                "note",
-                f"no second derivative: {type(error).__name__}",
-                capability=ROW,
-                answer="refused",
-            )
-        ]
+        return can("second_order", ROW, "refused", f"no second derivative: {type(error).__name__}")
     if outcome.verdict == "wrong" and outcome.discrepancy < 1e-6:
         return []
     if outcome.verdict != "wrong":
-        return [
-            Finding(
-                "second_order",
-                "note",
-                f"second order {outcome.verdict}",
-                capability=ROW,
-                answer="yes" if outcome.verdict == "right" else "undecided",
-                resolution=None if not np.isfinite(outcome.resolution) else float(outcome.resolution),
-            )
-        ]
+        answer: Answer = "yes" if outcome.verdict == "right" else "undecided"
+        finest = float(outcome.resolution) if np.isfinite(outcome.resolution) else None
+        return can("second_order", ROW, answer, f"second order {outcome.verdict}", resolution=finest)
     if subject.opaque is not None and subject.opaque():
-        return [
-            Finding(
-                "second_order",
-                "note",
-                "no second derivative: the gradient runs through Python code",
-                capability=ROW,
-                answer="no",
-            )
-        ]
+        return can("second_order", ROW, "no", "no second derivative: the gradient runs through Python code")
     worst = outcome.worst
-    return [
-        Finding(
-            "second_order",
-            "wrong",
-            "the second derivative is not the derivative of the gradient",
-            measured=worst.measured if worst else None,
-            claimed=worst.claimed if worst else None,
-            resolution=float(outcome.resolution),
-            inputs=subject.inputs,
-            capability=ROW,
-            answer="no",
-        )
-    ]
+    return can(
+        "second_order",
+        ROW,
+        "no",
+        "the second derivative is not the derivative of the gradient",
+        "wrong",
+        measured=worst.measured if worst else None,
+        claimed=worst.claimed if worst else None,
+        resolution=float(outcome.resolution),
+        inputs=subject.inputs,
+    )

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from pullback.graphs.framework import Asked, Sketch, Tracer, heard
-from pullback.view.arguments import is_array
 from pullback.view.jax import native
 
 
@@ -27,7 +26,7 @@ class Jax(Tracer):
 
         from pullback.graphs.jax.drawing import Drawing
 
-        arguments = asked.arguments(lambda leaf: is_array(leaf) or self.owns(leaf))
+        arguments = asked.arguments(self.is_input)
         inputs = [jax.numpy.asarray(leaf) for leaf in arguments.inputs]
 
         def run(given: Sequence[Any]) -> list[Any]:

@@ -15,7 +15,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from pullback.graphs.framework import Asked, Sketch, Tracer
-from pullback.view.arguments import is_array
 
 
 class TensorFlow(Tracer):
@@ -46,9 +45,7 @@ class TensorFlow(Tracer):
         from pullback.graphs.tensorflow.drawing import Drawing
         from pullback.view.tensorflow.leaves import quiet
 
-        arguments = asked.arguments(
-            lambda leaf: is_array(leaf) or (self.owns(leaf) and not self.variable(leaf))
-        )
+        arguments = asked.arguments(self.is_input)
         inputs = [tf.convert_to_tensor(leaf) for leaf in arguments.inputs]
         convert = tf.__internal__.autograph
         plain = getattr(asked.function, "python_function", asked.function)

@@ -14,7 +14,6 @@ from typing import Any
 
 from pullback import tree
 from pullback.graphs.framework import Asked, Sketch, Tracer
-from pullback.view.arguments import is_array
 
 
 class Torch(Tracer):
@@ -48,9 +47,7 @@ class Torch(Tracer):
         from pullback.graphs.torch.hearing import Hearing
         from pullback.hosts.torch import private
 
-        arguments = asked.arguments(
-            lambda leaf: is_array(leaf) or (self.owns(leaf) and not self.variable(leaf))
-        )
+        arguments = asked.arguments(self.is_input)
         hearing = Hearing(asked)
         drawing = Drawing(asked, hearing)
         inputs = [_fresh(leaf) for leaf in arguments.inputs]

@@ -19,7 +19,6 @@ import numpy as np
 from pullback.dtypes import Kind, kind
 from pullback.hosts import refusals
 from pullback.hosts.base import Host, Linear, Opener
-from pullback.hosts.foreign import Foreign
 from pullback.hosts.jax import arrays, callback, control
 from pullback.hosts.jax.apply import apply
 from pullback.hosts.jax.run import run
@@ -120,13 +119,7 @@ class JaxHost(Host):
             return operation.forward(tensors)[0]
         return apply(operation, tensors)
 
-    def callback(self, foreign: Foreign, tensors: Sequence[Any], outputs: Sequence[Spec]) -> list[Any]:
-        return callback.callback(foreign, tensors, outputs)
-
-    def vjp(
-        self, function: Callable[..., Any], inputs: Sequence[Any], cotangents: Sequence[Any]
-    ) -> list[Any]:
-        return self.pullback(function, inputs)(cotangents)
+    callback = staticmethod(callback.callback)
 
     def pullback(self, function: Callable[..., Any], inputs: Sequence[Any]) -> Linear:
         _, pull = jax.vjp(lambda *xs: list(function(*xs)), *inputs)

@@ -20,7 +20,6 @@ argmax = jnp.argmax
 arctan = jnp.arctan
 clip = jnp.clip
 floor = jnp.floor
-identity = jnp.array
 isfinite = jnp.isfinite
 maximum = jnp.maximum
 round = jnp.round

@@ -7,7 +7,6 @@ one that is being differentiated is refused by name, because a rule has no cotan
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterator, Sequence
 from types import FunctionType, ModuleType
 from typing import Any
@@ -18,7 +17,7 @@ from pullback.errors import CapturedTensorError
 from pullback.hosts import names, refusals
 from pullback.hosts.closed import is_closed
 from pullback.hosts.operation import Operation
-from pullback.rule import reach
+from pullback.rule import cells, reach
 
 _DEPTH = 2  # an object's attribute, an entry of its list: further in, JAX's own error has to do
 _LIBRARIES = ("jax", "numpy", "pullback.", "builtins", "typing")
@@ -76,9 +75,8 @@ def _traced(name: str, value: Any, depth: int) -> Iterator[tuple[str, Any]]:
         return
     elif isinstance(value, FunctionType):
         if not (value.__module__ or "").startswith(_LIBRARIES):
-            for inner, cell in zip(value.__code__.co_freevars, value.__closure__ or ()):
-                with contextlib.suppress(ValueError):  # a cell that is not filled yet
-                    yield from _traced(inner, cell.cell_contents, depth - 1)
+            for inner, held in cells(value):
+                yield from _traced(inner, held, depth - 1)
     elif isinstance(value, (list, tuple)):
         for i, part in enumerate(value):
             yield from _traced(f"{name}[{i}]", part, depth - 1)

@@ -30,8 +30,7 @@ def loop(
         if not more:
             return state
         state = step(state)
-    found: list[Any] = jax.lax.while_loop(going, step, state)
-    return found
+    return jax.lax.while_loop(going, step, state)
 
 
 def repeat(count: int, step: Callable[[Any, list[Any]], list[Any]], state: list[Any]) -> list[Any]:

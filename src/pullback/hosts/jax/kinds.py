@@ -17,9 +17,9 @@ from pullback.errors import OverrideError
 from pullback.hosts import refusals
 
 _OURS = "pullback_call"  # the primitive of a rule of this library
-CALLS = (  # primitives that call one function: jitted ones, and native rules
-    "jit", "pjit", "closed_call", "core_call", "custom_jvp_call", "custom_vjp_call", "custom_vjp_call_jaxpr",
-)  # fmt: skip
+JITTED = ("jit", "pjit", "closed_call", "core_call")
+NATIVE = ("custom_jvp_call", "custom_vjp_call", "custom_vjp_call_jaxpr")  # rules of JAX's own
+CALLS = JITTED + NATIVE  # primitives that call one function
 
 
 def name(kind: Any) -> str:

@@ -54,11 +54,8 @@ _PRODUCTS = {
     "ragged_dot_general": (0, 1),
     "triangular_solve": (1,),
 }
-CALLS = ("jit", "pjit", "closed_call", "core_call", "checkpoint", "remat", "remat2", "shard_map")
-RULES = (
-    *("custom_jvp_call", "custom_vjp_call", "custom_vjp_call_jaxpr"),
-    *("pullback_call", "pullback_output"),
-)
+CALLS = (*kinds.JITTED, "checkpoint", "remat", "remat2", "shard_map")
+RULES = (*kinds.NATIVE, "pullback_call", "pullback_output")
 
 
 class UnprovenError(Exception):

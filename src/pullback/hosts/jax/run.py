@@ -26,11 +26,10 @@ def run(function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any
 
 
 def _traced_condition(where: str) -> VectorConditionError:
-    error: VectorConditionError = VectorConditionError.about(
+    return VectorConditionError.about(
         where,
         found="`if` or `while` was given a condition that is traced: its value is not known yet",
         expected="one bool",
         why="JAX runs the function once, for all values",
         fix="y = jnp.where(condition, a, b)   # or jax.lax.cond(condition, …)",
     )
-    return error

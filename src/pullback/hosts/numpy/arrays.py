@@ -16,7 +16,6 @@ argmax = np.argmax
 arctan = np.arctan
 clip = np.clip
 floor = np.floor
-identity = np.array
 isfinite = np.isfinite
 maximum = np.maximum
 round = np.round

@@ -73,13 +73,12 @@ def dtype(name: str) -> np.dtype[Any]:
 
 def no_dtype(name: str) -> ExternalError:
     """Say that a tensor cannot be an array."""
-    error: ExternalError = ExternalError.about(
+    return ExternalError.about(
         "external",
         found=f"a tensor of dtype {name}, which NumPy has no name for",
         expected="a dtype of NumPy, or one of the package ml_dtypes",
         fix="cast it to float32 or complex64 first, or pip install ml_dtypes",
     )
-    return error
 
 
 def known(spec: Spec) -> bool:
@@ -149,8 +148,7 @@ def _fits(shape: tuple[int, ...], wanted: tuple[int | None, ...] | None, lead: t
 
 
 def _wrong(foreign: Foreign, found: str, expected: str) -> ExternalError:
-    error: ExternalError = ExternalError.about(foreign.where, found=found, expected=expected)
-    return error
+    return ExternalError.about(foreign.where, found=found, expected=expected)
 
 
 def own(results: list[Array]) -> list[Array]:
@@ -222,11 +220,10 @@ def original(error: BaseException) -> BaseException | None:
 
 def not_differentiable(foreign: Foreign) -> DerivativeError:
     """Say that a foreign function has no derivative of its own."""
-    error: DerivativeError = DerivativeError.about(
+    return DerivativeError.about(
         foreign.where,
         found=f"a derivative of `{foreign.name}` was asked for, which runs outside the framework",
         expected="a function with a gradient of its own",
         why="a framework cannot see into it: the derivative would silently be missing",
         fix="give it a gradient, or pb.stop_gradient(…) what it is given",
     )
-    return error

@@ -214,11 +214,6 @@ class TensorFlowHost(Host):
             and not recording.could_record()
         )
 
-    def vjp(
-        self, function: Callable[..., Any], inputs: Sequence[Any], cotangents: Sequence[Any]
-    ) -> list[Any]:
-        return self.pullback(function, inputs)(cotangents)
-
     def pullback(self, function: Callable[..., Any], inputs: Sequence[Any]) -> Linear:
         inputs = list(inputs)
         # A tape inside an accumulator's own computation records nothing unless its state is set aside.

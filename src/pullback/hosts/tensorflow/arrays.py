@@ -18,7 +18,6 @@ argmax = tf.argmax
 arctan = tf.atan
 clip = tf.clip_by_value
 floor = tf.floor
-identity = tf.identity
 isfinite = tf.math.is_finite
 maximum = tf.maximum
 round = tf.round

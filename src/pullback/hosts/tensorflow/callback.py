@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import re
 import sys
+import traceback
 from collections.abc import Sequence
-from types import FrameType
 from typing import Any, NoReturn
 
 import numpy as np
@@ -147,22 +147,9 @@ class _Refusal:
         raise on_arrays.not_differentiable(self.foreign)
 
     def by_graph(self, op: Any, *cotangents: Any) -> list[Any]:
-        """Refuse when the derivative runs, and only if something flows.
-
-        TensorFlow traces derivatives that nobody takes, and hands zeros to those.
-        """
         if op is None:  # a SavedModel is written
             _refuse_export(self.foreign)
-        given = [tf.convert_to_tensor(c) for c in cotangents if c is not None]
-        flows = tf.reduce_any([tf.reduce_any(c != 0) for c in given])
-        text = str(on_arrays.not_differentiable(self.foreign))
-        with tf.control_dependencies([tf.debugging.Assert(tf.logical_not(flows), [text])]):
-            return [
-                tf.where(flows, tf.cast(float("nan"), x.dtype), tf.zeros_like(x))
-                if x.dtype.is_floating or x.dtype.is_complex
-                else None
-                for x in op.inputs
-            ]
+        return graphs.refused(str(on_arrays.not_differentiable(self.foreign)), cotangents, op.inputs)
 
 
 def _by_public_functions(foreign: Foreign, tensors: list[Any], outputs: Sequence[Spec]) -> list[Any]:
@@ -193,20 +180,17 @@ def compiling() -> bool:
     """
     if recording.in_xla_context(tf.compat.v1.get_default_graph()):
         return True
-    frame: FrameType | None = sys._getframe()
-    while frame is not None:
+    for frame, _ in traceback.walk_stack(sys._getframe()):
         if frame.f_globals.get("__name__", "").startswith("tensorflow."):
             caller = frame.f_locals.get("self")
-            if isinstance(caller, tf.types.experimental.GenericFunction) and getattr(
-                caller, "_jit_compile", False
-            ):
+            compiled = getattr(caller, "_jit_compile", False)
+            if compiled and isinstance(caller, tf.types.experimental.GenericFunction):
                 return True
-        frame = frame.f_back
     return False
 
 
 def _not_compiled(foreign: Foreign) -> ExternalError:
-    error: ExternalError = ExternalError.about(
+    return ExternalError.about(
         foreign.where,
         found=f"`{foreign.name}` is in a function that XLA compiles (jit_compile=True)",
         expected="a function that TensorFlow itself runs",
@@ -214,7 +198,6 @@ def _not_compiled(foreign: Foreign) -> ExternalError:
         fix="tf.function(jit_compile=False), or model.compile(jit_compile=False);\n"
         "compile the parts before and behind it on their own",
     )
-    return error
 
 
 def _refuse_export(foreign: Foreign) -> NoReturn:

@@ -45,7 +45,7 @@ class Ear:
     def _meet(self, tensor: Any) -> None:
         self.inside.add(id(tensor))
         self.keep.append(tensor)
-        if _differentiable(tensor):
+        if differentiable(tensor):
             self._met.append(tensor)
 
     def outside(self, graph: Any, outputs: Sequence[Any]) -> list[Any]:
@@ -58,7 +58,7 @@ class Ear:
         computed = self.inside - {id(tensor) for tensor in self._met}
         waiting, seen, found = [*self._met, *outputs], set(computed), []
         for tensor in waiting:  # it grows
-            if id(tensor) in seen or not _differentiable(tensor):
+            if id(tensor) in seen or not differentiable(tensor):
                 continue
             seen.add(id(tensor))
             if hasattr(tensor, "numpy"):
@@ -150,12 +150,13 @@ def depends_on_inputs(tensor: Any) -> bool:
     return False
 
 
-def _differentiable(tensor: Any) -> bool:
+def differentiable(tensor: Any) -> bool:
+    """Tell whether a gradient can flow to a tensor."""
     return bool(tensor.dtype.is_floating or tensor.dtype.is_complex)
 
 
 def _carries(tensor: Any) -> bool:
-    return _differentiable(tensor) or tensor.dtype == tf.resource
+    return differentiable(tensor) or tensor.dtype == tf.resource
 
 
 def _is_trainable(handle: Any, graph: Any) -> bool:

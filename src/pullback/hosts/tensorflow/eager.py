@@ -196,7 +196,10 @@ def next_order(operation: Operation, tensors: list[Any], cotangents: list[Any], 
         return forbid(operation, tensors + cotangents, got.inputs)
     if got.second is None:
         return got.inputs
-    given = iter(_apply_anywhere(operation.second(len(cotangents)), tensors + cotangents))
+    second = operation.second(len(cotangents))
+    given = iter(
+        operation.host.apply(second, tensors + cotangents)
+    )  # in a graph, too: `tape.jacobian` runs one
     return [None if cotangent is None else next(given) for cotangent in got.inputs]
 
 
@@ -223,8 +226,3 @@ def densify(cotangents: Sequence[Any]) -> Sequence[Any]:
         if type(cotangent) is tf.IndexedSlices:
             return [tf.convert_to_tensor(c) if type(c) is tf.IndexedSlices else c for c in cotangents]
     return cotangents
-
-
-def _apply_anywhere(operation: Operation, tensors: list[Any]) -> list[Any]:
-    # The pullback may run in a graph: `tape.jacobian` does that.
-    return operation.host.apply(operation, tensors)

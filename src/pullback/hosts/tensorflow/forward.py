@@ -13,9 +13,11 @@ import numpy as np
 import tensorflow as tf
 
 from pullback.hosts import linear as measure
-from pullback.hosts import refusals
 from pullback.hosts.operation import Cotangents, Derived, Operation, Pullback, filled, fitted
 from pullback.hosts.tensorflow import linear, recording
+from pullback.hosts.tensorflow.captures import differentiable
+
+_FAILURES = (TypeError, ValueError, tf.errors.OpError)  # of a body at random inputs
 
 
 def push(
@@ -41,13 +43,17 @@ def _transpose(
     pulled = got.inputs + got.variables
     factor = None if proof.reaches(pulled) else require_linear(operation, pull, tensors, variables)
     pairs = [(c, t) for c, t in zip(pulled, tangents) if c is not None]
-    pushed = tape.gradient(
+    return [linear.trusted(tangent, factor) for tangent in pushed(tape, cotangents, pairs)]
+
+
+def pushed(tape: Any, cotangents: Any, pairs: Sequence[tuple[Any, Any]]) -> Any:
+    """Push tangents, beside what was pulled back, through a pullback that a tape has recorded."""
+    return tape.gradient(
         [c for c, _ in pairs],
         cotangents,
         output_gradients=[t for _, t in pairs],
         unconnected_gradients=tf.UnconnectedGradients.ZERO,
     )
-    return [linear.trusted(tangent, factor) for tangent in pushed]
 
 
 class Transposable(Derived):
@@ -100,32 +106,23 @@ def require_linear(
     While a graph is traced it is asked at random inputs: what bends everywhere is an error before it runs.
     """
     if not tf.executing_eagerly():
-        key = operation.key(tuple((str(tensor.shape), tensor.dtype) for tensor in tensors))
-        found = operation.memo.get(key)
-        if found is None:
-            found = operation.memo[key] = _measure(operation, tensors, variables)
-        if found != measure.LINEAR:
-            raise refusals.forward_mode(operation, found)
+        kinds = tuple((str(tensor.shape), tensor.dtype) for tensor in tensors)
+        measure.require(operation, kinds, lambda: _measure(operation, tensors, variables), _FAILURES)
     return linear.confirm(operation, pull, variables)
 
 
 def _measure(operation: Operation, tensors: Sequence[Any], variables: Sequence[Any]) -> str:
     with tf.init_scope():
         rng = np.random.default_rng(20)
-        try:
-            _, pull = operation.forward([_value(tensor, rng) for tensor in tensors])
-            zeros = pull.zeros()
+        _, pull = operation.forward([_value(tensor, rng) for tensor in tensors])
+        zeros = pull.zeros()
 
-            def pulled(cotangents: list[Any]) -> list[Any]:
-                got = pull([tf.cast(c, zero.dtype) for c, zero in zip(cotangents, zeros)], variables)
-                return [None if g is None else _double(g) for g in got.inputs + got.variables]
+        def pulled(cotangents: list[Any]) -> list[Any]:
+            got = pull([tf.cast(c, zero.dtype) for c, zero in zip(cotangents, zeros)], variables)
+            return [None if g is None else _double(g) for g in got.inputs + got.variables]
 
-            dtypes = [x.dtype.name for x in (*zeros, *tensors)]
-            return measure.measured(pulled, [tuple(zero.shape) for zero in zeros], dtypes)
-        except (TypeError, ValueError, tf.errors.OpError) as error:
-            if type(error).__module__.startswith("pullback."):
-                raise
-            return measure.unknown(error)
+        dtypes = [x.dtype.name for x in (*zeros, *tensors)]
+        return measure.measured(pulled, [tuple(zero.shape) for zero in zeros], dtypes)
 
 
 def _value(tensor: Any, rng: np.random.Generator) -> Any:
@@ -133,7 +130,7 @@ def _value(tensor: Any, rng: np.random.Generator) -> Any:
     if hasattr(tensor, "numpy"):
         return tensor
     shape = [3] if tensor.shape.rank is None else [3 if n is None else n for n in tensor.shape]
-    if tensor.dtype.is_floating or tensor.dtype.is_complex:
+    if differentiable(tensor):
         return tf.cast(measure.value(shape, rng), tensor.dtype)
     return tf.zeros(shape, tensor.dtype)
 

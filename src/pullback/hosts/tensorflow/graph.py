@@ -13,9 +13,10 @@ from __future__ import annotations
 
 import contextlib
 import sys
+import traceback
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from types import FrameType
+from dataclasses import dataclass
 from typing import Any
 
 import tensorflow as tf
@@ -79,6 +80,23 @@ def inside(tensor: Any, graph: Any) -> Any:
     return tf.identity(tensor) if not hasattr(graph, "capture") else graph.capture(tensor)
 
 
+def refused(text: str, cotangents: Sequence[Any], inputs: Sequence[Any]) -> list[Any]:
+    """Refuse when a derivative runs, and only if something flows.
+
+    TensorFlow traces the gradients of all outputs of a function, and hands zeros to those nobody wants.
+    """
+    given = [tf.convert_to_tensor(c) for c in cotangents if c is not None]
+    flows = tf.reduce_any([tf.reduce_any(c != 0) for c in given])
+    with tf.control_dependencies([tf.debugging.Assert(tf.logical_not(flows), [text])]):
+        # XLA drops assertions: there the derivative is NaN
+        return [
+            tf.where(flows, tf.cast(float("nan"), x.dtype), tf.zeros_like(x))
+            if captures.differentiable(x)
+            else None
+            for x in inputs
+        ]
+
+
 def register(gradient: Any) -> str:
     """Name a gradient for TensorFlow, as long as somebody else holds it."""
     name = f"Pullback-{recording.next_tensor_id()}"
@@ -93,24 +111,16 @@ def register(gradient: Any) -> str:
     return name
 
 
+@dataclass(eq=False)
 class Gradient:
     """The gradient of one traced call."""
 
-    def __init__(
-        self,
-        operation: Operation,
-        tensors: list[Any],
-        variables: list[Any],
-        pull: Pullback,
-        count: int,
-        outside: Sequence[Any],
-    ) -> None:
-        self.operation = operation
-        self.tensors = tensors
-        self.variables = variables
-        self.pull = pull
-        self.count = count
-        self.outside = outside
+    operation: Operation
+    tensors: list[Any]
+    variables: list[Any]
+    pull: Pullback
+    count: int  # of the outputs
+    outside: Sequence[Any]
 
     def batched(self, sources: Sequence[Any]) -> Any:
         return vectorized.Batched(self.operation, self.count, self.variables, sources, depth=1)
@@ -149,24 +159,8 @@ class Gradient:
         try:
             return self._by_transpose(cotangents) if transposing else self._guarded(cotangents)
         except ForbiddenGradientError as error:
-            return self._forbidden(str(error), cotangents[: self.count])
-
-    def _forbidden(self, text: str, cotangents: Sequence[Any]) -> list[Any]:
-        """Refuse when the derivative runs, and only if something flows.
-
-        TensorFlow traces the gradients of all outputs of a function, and hands zeros to those nobody wants.
-        """
-        given = [tf.convert_to_tensor(c) for c in cotangents if c is not None]
-        flows = tf.reduce_any([tf.reduce_any(c != 0) for c in given])
-        with tf.control_dependencies([tf.debugging.Assert(tf.logical_not(flows), [text])]):
-            # XLA drops assertions: there the derivative is NaN
-            dx = [
-                tf.where(flows, tf.cast(float("nan"), x.dtype), tf.zeros_like(x))
-                if self.operation.host.differentiable(x)
-                else None
-                for x in self.tensors
-            ]
-        return [None] * self.count + dx + [None] * len(self.variables)
+            dx = refused(str(error), cotangents[: self.count], self.tensors)
+            return [None] * self.count + dx + [None] * len(self.variables)
 
     def _by_transpose(self, cotangents: Sequence[Any]) -> list[Any]:
         """Answer TensorFlow, which transposes what it is given: a factor of NaN goes through that."""
@@ -225,12 +219,7 @@ def _apply_for_export(operation: Operation, tensors: list[Any]) -> list[Any]:
         tape.watch(cotangents)
         pulled = pull(cotangents).inputs
     pairs = [(p, t - tf.stop_gradient(t)) for p, t in zip(pulled, tensors) if p is not None]
-    moved = tape.gradient(
-        [p for p, _ in pairs],
-        cotangents,
-        output_gradients=[delta for _, delta in pairs],
-        unconnected_gradients=tf.UnconnectedGradients.ZERO,
-    )
+    moved = forward.pushed(tape, cotangents, pairs)
     return [tf.stop_gradient(output) + move for output, move in zip(outputs, moved)]
 
 
@@ -268,14 +257,13 @@ class _Guard:
         known = "the pullback is not known to be linear"
         if self.operation.has_pushforward:
             known = "the rule has a pushforward"
-        error: ForwardModeError = ForwardModeError.about(
+        return ForwardModeError.about(
             self.operation.where,
             found=f"an accumulator in a `tf.function` pushes through the call of another one, and {known}",
             expected="a pullback that is linear in its cotangents, and no pushforward",
             why="TensorFlow transposes the gradient of such a call, and asks nobody",
             fix="open the accumulator outside, or call the Python function",
         )
-        return error
 
     def by_tape(self, *cotangents: Any) -> Sequence[Any]:
         return cotangents
@@ -305,11 +293,9 @@ def _pushing_through_call() -> bool:
 
     TensorFlow asks for the gradient of a call in the middle of recording it for no other reason.
     """
-    frame: FrameType | None = sys._getframe()
-    while frame is not None:
+    for frame, _ in traceback.walk_stack(sys._getframe()):
         if frame.f_code.co_name == "record":
             return type(frame.f_locals.get("self")).__name__ == "_DelayedRewriteGradientFunctions"
-        frame = frame.f_back
     return False
 
 
@@ -319,9 +305,7 @@ def _transposing() -> bool:
     It leaves no other trace than its own frame; where that is gone, forward mode through a function is
     transposed unasked, as it is for every operation of TensorFlow.
     """
-    frame: FrameType | None = sys._getframe()
-    while frame is not None:
+    for frame, _ in traceback.walk_stack(sys._getframe()):
         if frame.f_code.co_name == "_build_functions_for_outputs":
             return bool(frame.f_locals.get("input_tangents"))
-        frame = frame.f_back
     return False

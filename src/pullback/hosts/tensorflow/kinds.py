@@ -11,6 +11,7 @@ import tensorflow as tf
 from pullback.errors import OverrideError
 from pullback.hosts import refusals
 from pullback.hosts.keras import names_layer
+from pullback.hosts.overrides import sorted_out
 
 _RAW = {name.lower(): name for name in dir(tf.raw_ops) if name[0].isupper()}
 
@@ -22,14 +23,7 @@ def name(kind: Any) -> str:
 
 def sort(kinds: Iterable[Any]) -> tuple[dict[str, Any], list[Any]]:
     """Sort kinds into types of operations and layers."""
-    operations: dict[str, Any] = {}
-    layers: list[Any] = []
-    for kind in kinds:
-        if _is_layer(kind):
-            layers.append(kind)
-        else:
-            operations[_operation(kind)] = kind
-    return operations, layers
+    return sorted_out(kinds, _is_layer, _operation)
 
 
 def word(kind: Any) -> Any:

@@ -18,6 +18,7 @@ import tensorflow as tf
 from pullback.hosts import linear, refusals
 from pullback.hosts.operation import Operation, Pullback
 from pullback.hosts.tensorflow import recording
+from pullback.hosts.tensorflow.captures import differentiable
 from pullback.hosts.tensorflow.effects import is_jvp
 
 
@@ -82,7 +83,7 @@ class Proof:
         if is_jvp(name):
             return outputs
         if self.holds and name not in _SHAPES and any(map(self._moves, inputs)):
-            self.holds = self._linear(name, inputs) and all(map(_floating, outputs))
+            self.holds = self._linear(name, inputs) and all(map(differentiable, outputs))
             self._moved.update(output._id for output in outputs)
         return outputs
 
@@ -91,13 +92,9 @@ class Proof:
 
     def _linear(self, name: str, inputs: Sequence[Any]) -> bool:
         if name in _SUMS:
-            return all(self._moves(x) or not _floating(x) or _is_zero(x) for x in inputs)
+            return all(self._moves(x) or not differentiable(x) or _is_zero(x) for x in inputs)
         moving = [i for i, x in enumerate(inputs) if self._moves(x)]
         return len(moving) == 1 and (name in _PRODUCTS or _PLACES.get(name) == moving[0])
-
-
-def _floating(tensor: Any) -> bool:
-    return bool(tensor.dtype.is_floating or tensor.dtype.is_complex)
 
 
 def _is_zero(tensor: Any) -> bool:
@@ -135,7 +132,7 @@ def confirm(operation: Operation, pull: Pullback, variables: Sequence[Any]) -> A
 
 def trusted(tensor: Any, factor: Any) -> Any:
     """Let a tensor through if what `confirm` gave holds when the graph runs."""
-    if factor is None or tensor is None or not _floating(tensor):
+    if factor is None or tensor is None or not differentiable(tensor):
         return tensor
     return tensor * tf.cast(factor, tensor.dtype)
 
@@ -150,13 +147,13 @@ def _asked(pull: Pullback, variables: Sequence[Any]) -> tuple[Any, Any]:
 
     c = _drawn(zeros, 7, 1.0)
     with tf.GradientTape() as tape:
-        tape.watch([x for x in c if _floating(x)])
+        tape.watch([x for x in c if differentiable(x)])
         values = [g for g in pulled(c) if g is not None]
     allowed = linear.tolerance([x.dtype.name for x in (*zeros, *values)])
     agrees = [tf.constant(True)]
     for k, scale in enumerate(linear.SCALES):
         a, b = (_drawn(zeros, 2 * k + i, scale) for i in range(2))
-        mixed = [2 * x - 3 * y if _floating(x) else x for x, y in zip(a, b)]
+        mixed = [2 * x - 3 * y if differentiable(x) else x for x, y in zip(a, b)]
         with recording.stop_recording():  # numbers that nobody differentiates: no rule inside is asked again
             found = [pulled(cotangents) for cotangents in (a, b, mixed)]
         for ga, gb, gm in zip(*found):
@@ -169,7 +166,9 @@ def _asked(pull: Pullback, variables: Sequence[Any]) -> tuple[Any, Any]:
     )
     # The inner product of TensorFlow's conventions is Re Σ conj(a)·b, on both sides.
     left = [tf.math.real(tf.math.conj(_double(g)) * _double(t)) for g, t in zip(values, along)]
-    right = [tf.math.real(tf.math.conj(_double(x)) * _double(d)) for x, d in zip(c, back) if _floating(x)]
+    right = [
+        tf.math.real(tf.math.conj(_double(x)) * _double(d)) for x, d in zip(c, back) if differentiable(x)
+    ]
     total = [tf.add_n([tf.reduce_sum(part) for part in side]) if side else 0.0 for side in (left, right)]
     sizes = tf.add_n([tf.reduce_sum(tf.abs(part)) for part in left + right])
     return tf.reduce_all(tf.stack(agrees)), _close(total[0], total[1], sizes, allowed)
@@ -185,7 +184,7 @@ def _drawn(likes: Sequence[Any], seed: int, scale: float) -> list[Any]:
     """Draw numbers of both signs and of one size; the same ones in every call."""
     drawn = []
     for i, like in enumerate(likes):
-        if _floating(like):
+        if differentiable(like):
             numbers = tf.random.stateless_uniform(tf.shape(like), [seed, i], -1.0, 1.0)
             like = tf.cast(scale * (numbers + 0.5 * tf.where(numbers < 0, -1.0, 1.0)), like.dtype)
         drawn.append(like)

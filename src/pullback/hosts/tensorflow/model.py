@@ -58,11 +58,10 @@ def _tensors(args: Any, kwargs: Any) -> list[Any]:
 
 
 def _function_inside(name: str) -> OverrideError:
-    error: OverrideError = OverrideError.about(
+    return OverrideError.about(
         name,
         found="the model calls a tf.function with operations of the kind inside, in a graph",
         expected="layers written in Python, down to the operations of the kind",
         why="it is traced once and shared with others: its gradients are fixed, and must stay so",
         fix="call the function's Python in the layer: f.python_function; or train with run_eagerly=True",
     )
-    return error

@@ -147,36 +147,33 @@ class Overriding:
 
 
 def _pushed(where: str) -> ForwardModeError:
-    error: ForwardModeError = ForwardModeError.about(
+    return ForwardModeError.about(
         where,
         found="forward mode was asked for inside the context, in eager mode",
         expected="reverse mode, or an overridden function",
         why="the tangent of the operation itself is known by then",
         fix="f = pb.override(f, {…})   # and push tangents through that",
     )
-    return error
 
 
 def _pushed_in_graph(name: str) -> ForwardModeError:
-    error: ForwardModeError = ForwardModeError.about(
+    return ForwardModeError.about(
         name,
         found="forward mode was asked for inside a tf.function, of one that was traced before",
         expected="an accumulator outside of the tf.function, or a function written in Python",
         why="TensorFlow transposes a traced function and asks nobody whether its gradients are linear",
         fix="with tf.autodiff.ForwardAccumulator(x, dx) as accumulator:\n    y = compiled(x)",
     )
-    return error
 
 
 def _function_called() -> OverrideError:
-    error: OverrideError = OverrideError.about(
+    return OverrideError.about(
         "override",
         found="a tf.function was called inside the context",
         expected="operations, models and plain functions",
         why="it is traced once and shared with others: its gradients are fixed, and must stay so",
         fix="f = pb.override(f, {…})   # and call that",
     )
-    return error
 
 
 class Overridden:

@@ -168,8 +168,7 @@ def in_gradient_of_loop() -> bool:
 
 def gradient_of(op: Any) -> Callable[..., Any] | None:
     """Give the gradient of an operation of a graph; None where it has none on purpose, else LookupError."""
-    found: Callable[..., Any] | None = ops.get_gradient_function(op)
-    return found
+    return ops.get_gradient_function(op)
 
 
 def forget_gradient(name: str) -> None:

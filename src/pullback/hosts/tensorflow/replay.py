@@ -176,7 +176,7 @@ def _initialized(handle: Any) -> bool:
 
 def not_given_again(where: str, does: str) -> DerivativeError:
     """Say that a function cannot be run again as it ran."""
-    error: DerivativeError = DerivativeError.about(
+    return DerivativeError.about(
         where,
         found=f"the function {does}, and it is run again for its gradient",
         expected="random numbers and changes of variables that a second run can be given again",
@@ -184,7 +184,6 @@ def not_given_again(where: str, does: str) -> DerivativeError:
         fix="do that outside and pass the result, draw without state (tf.random.stateless_uniform), "
         "or call the Python function instead of the compiled one",
     )
-    return error
 
 
 # ── a run ────────────────────────────────────────────────────────────────────────────────────────────────

@@ -8,6 +8,7 @@ rule's gradient too, taken element by element in a vectorized map of its own.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import tensorflow as tf
@@ -17,17 +18,15 @@ from pullback.hosts.operation import Operation
 from pullback.hosts.tensorflow import recording
 
 
+@dataclass(eq=False)
 class Batched:
     """The gradient of a traced call that was rewritten for a batch."""
 
-    def __init__(
-        self, operation: Operation, count: int, variables: Sequence[Any], sources: Sequence[Any], depth: int
-    ) -> None:
-        self.operation = operation
-        self.count = count
-        self.variables = variables
-        self.sources = sources
-        self.depth = depth  # maps inside maps
+    operation: Operation
+    count: int  # of the outputs
+    variables: Sequence[Any]
+    sources: Sequence[Any]
+    depth: int  # maps inside maps
 
     def batched(self, sources: Sequence[Any]) -> Batched:
         return Batched(self.operation, self.count, self.variables, sources, self.depth + 1)

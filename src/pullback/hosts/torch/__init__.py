@@ -16,7 +16,6 @@ from pullback.dtypes import kind
 from pullback.errors import UnsupportedInputError
 from pullback.hosts import refusals
 from pullback.hosts.base import Host, Linear, Opener
-from pullback.hosts.foreign import Foreign
 from pullback.hosts.keras import is_weight
 from pullback.hosts.operation import Operation
 from pullback.hosts.overrides import Gradients
@@ -160,13 +159,7 @@ class TorchHost(Host):
             return torchscript.apply(operation, tensors)
         return eager.apply(operation, tensors)
 
-    def callback(self, foreign: Foreign, tensors: Sequence[Any], outputs: Sequence[Spec]) -> list[Any]:
-        return callback.callback(foreign, tensors, outputs)
-
-    def vjp(
-        self, function: Callable[..., Any], inputs: Sequence[Any], cotangents: Sequence[Any]
-    ) -> list[Any]:
-        return self.pullback(function, inputs)(cotangents)
+    callback = staticmethod(callback.callback)
 
     def pullback(self, function: Callable[..., Any], inputs: Sequence[Any]) -> Linear:
         pull = torch.func.vjp(lambda *xs: tuple(function(*xs)), *inputs)[1]

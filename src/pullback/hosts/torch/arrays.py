@@ -18,12 +18,17 @@ DTYPES = {name: getattr(torch, name) for name in TABLE if hasattr(torch, name)}
 FLOATING = frozenset(DTYPES[name] for name in COMPUTING)  # what every call asks for
 _WIDE = {dtype: DTYPES[WIDE[name]] for name, dtype in DTYPES.items() if name in WIDE}
 
+
+def differentiable(tensor: Any) -> bool:
+    """Tell whether a gradient can flow to a tensor."""
+    return bool(tensor.dtype.is_floating_point or tensor.dtype.is_complex)
+
+
 abs = torch.abs
 argmax = torch.argmax
 arctan = torch.arctan
 clip = torch.clamp
 floor = torch.floor
-identity = torch.clone
 isfinite = torch.isfinite
 round = torch.round
 sigmoid = torch.sigmoid

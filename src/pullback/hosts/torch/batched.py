@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from pullback.hosts.operation import Around, Cotangents, Operation, Pullback, filled
+from pullback.hosts.operation import Around, Cotangents, Operation, Pullback, Rerun, filled
 from pullback.hosts.torch import captures, private, state, surroundings
 from pullback.hosts.torch.outputs import apart
 
@@ -57,24 +57,11 @@ class Batched(Around):
         return self.inner.key(("batched", extra))
 
 
-class _BatchedPullback(Pullback):
+class _BatchedPullback(Rerun):
     """Run the body and its pullback on each example."""
 
-    reruns = True
-
-    def __init__(self, batched: Batched, tensors: Sequence[Any], outlines: list[Any]) -> None:
-        self.batched = batched
-        self.tensors = tensors
-        self.outlines = outlines
-
-    def made_of(self, tensors: Sequence[Any], grad: Any) -> _BatchedPullback:
-        return _BatchedPullback(self.batched, tensors, self.outlines)
-
-    def zeros(self) -> list[Any]:
-        return list(map(self.batched.host.zeros, self.outlines))
-
     def __call__(self, cotangents: Sequence[Any], variables: Sequence[Any] = ()) -> Cotangents:
-        inner, count = self.batched.inner, len(self.tensors)
+        batched, inner, count = self.operation, self.operation.inner, len(self.tensors)
         given: list[int] = []
         second: list[Any] = []
 
@@ -86,8 +73,8 @@ class _BatchedPullback(Pullback):
             second[:] = [got.second]
             return tuple(got.inputs[i] for i in given)
 
-        with surroundings.redrawn(inner, self.batched.state):
-            found = self.batched.mapped(pulled)(*self.tensors, *filled(self, cotangents))
+        with surroundings.redrawn(inner, batched.state):
+            found = batched.mapped(pulled)(*self.tensors, *filled(self, cotangents))
         inputs: list[Any] = [None] * count
         for i, cotangent in zip(given, found):
             inputs[i] = cotangent

@@ -21,6 +21,7 @@ from pullback.errors import CapturedTensorError
 from pullback.hosts import refusals
 from pullback.hosts.operation import Around, Derived, Operation, Pullback
 from pullback.hosts.torch import effects, private, state, surroundings
+from pullback.hosts.torch.arrays import differentiable
 from pullback.hosts.torch.residuals import Kept
 from pullback.rule import names_in, reach
 
@@ -214,7 +215,7 @@ class Ear(TorchFunctionMode):
             _set_grad_enabled(False)
         result = func(*args, **(kwargs or {}))
         made = list(_tensors(result))
-        if any(map(_differentiable, made)):
+        if any(map(differentiable, made)):
             self.meet(met)
         elif met and recording:  # it was asked for its shape, or the like
             _set_grad_enabled(True)
@@ -252,14 +253,10 @@ class Ear(TorchFunctionMode):
                 self.outside.append(tensor)
 
     def _is_outside(self, tensor: Any) -> bool:
-        if not _is_followed(tensor) or not _differentiable(tensor):
+        if not _is_followed(tensor) or not differentiable(tensor):
             return False
         known = self._inside.get(id(tensor))
         return known is None or known() is not tensor
-
-
-def _differentiable(tensor: Any) -> bool:
-    return bool(tensor.dtype.is_floating_point or tensor.dtype.is_complex)
 
 
 def _tensors(value: Any) -> Iterator[Any]:

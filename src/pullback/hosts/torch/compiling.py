@@ -98,14 +98,13 @@ class Taken:
         return function(*given[: len(args)], **dict(zip(kwargs, given[len(args) :])))
 
     def _no_place(self, found: str) -> HostError:
-        error: HostError = HostError.about(
+        return HostError.about(
             self.where,
             found=f"{found}, in a strict export",
             expected="tensors and numbers in, tensors out",
             why="PyTorch has no place in such a graph for anything else",
             fix="torch.export.export(model, args, strict=False)",
         )
-        return error
 
     def _failed(self) -> bool:
         """Tell whether the call has failed, and say why to whoever wants a single graph."""

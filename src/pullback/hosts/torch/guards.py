@@ -26,7 +26,7 @@ import numpy as np
 import torch
 
 from pullback.errors import HostError
-from pullback.rule import Rule, global_names, written
+from pullback.rule import Rule, cells, global_names, written
 
 _NUMBERS = (bool, int, float, complex, str, bytes)
 _SINGLE = (type(None), enum.Enum, torch.dtype, torch.device, torch.layout, BuiltinFunctionType)
@@ -111,11 +111,7 @@ class Guards:
         if own:
             self.names.update(_names(code))
             self._asked.update(_asked(code))
-        for name, cell in zip(code.co_freevars, function.__closure__ or ()):
-            try:
-                value = cell.cell_contents
-            except ValueError:  # not filled yet
-                continue
+        for name, value in cells(function):
             if own or type(value).__module__ != "pullback.hosts.dynamo":
                 self._meet(function, "cell", name, value, name, reader)
         for name in global_names(code) if own else ():

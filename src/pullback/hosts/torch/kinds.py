@@ -15,6 +15,7 @@ import torch
 
 from pullback.errors import OverrideError
 from pullback.hosts import refusals
+from pullback.hosts.overrides import sorted_out
 
 _OPERATORS = {"truediv": "div", "rtruediv": "div", "radd": "add", "rmul": "mul", "rmatmul": "matmul"}
 _ALIASES = {"divide": "div", "multiply": "mul", "subtract": "sub", "negative": "neg", "absolute": "abs"}
@@ -45,14 +46,7 @@ def _functions() -> frozenset[str]:
 
 def sort(kinds: Iterable[Any]) -> tuple[dict[str, Any], list[Any]]:
     """Sort kinds into operations and modules."""
-    operations: dict[str, Any] = {}
-    modules: list[Any] = []
-    for kind in kinds:
-        if _is_module(kind):
-            modules.append(kind)
-        else:
-            operations[_operation(kind)] = kind
-    return operations, modules
+    return sorted_out(kinds, _is_module, _operation)
 
 
 def word(kind: Any) -> Any:
@@ -88,14 +82,13 @@ def _no_operation(kind: Any, why: str) -> OverrideError:
 
 def in_place(found: str) -> OverrideError:
     """Say that an operation that changes its input cannot have another gradient."""
-    error: OverrideError = OverrideError.about(
+    return OverrideError.about(
         "override",
         found=f"{found} changes its input in place",
         expected="an operation that gives a new tensor",
         why="the gradient of what it overwrites would be lost",
         fix=f"use {found.removesuffix('_')}, or inplace=False",
     )
-    return error
 
 
 def input_names(function: Any, count: int) -> list[str]:

@@ -22,7 +22,6 @@ def named_nodes(kind: Any) -> Callable[[str], Record]:
     def by_name(name: str) -> Record:
         node = type(kind)(name, (kind,), {"__module__": kind.__module__, "__doc__": kind.__doc__})
         # `Function.apply` also serves transforms, which do not come here.
-        record: Record = super(private.SingleLevelFunction, node).apply
-        return record
+        return super(private.SingleLevelFunction, node).apply
 
     return by_name

@@ -21,7 +21,7 @@ from torch.overrides import TorchFunctionMode
 from pullback.hosts import dynamo
 from pullback.hosts.dynamo import Opaque, called_whole, is_tracing
 from pullback.hosts.keras import is_layer, layers_called_by, run_on
-from pullback.hosts.operation import Cotangents, Derived, Pullback, filled
+from pullback.hosts.operation import Cotangents, Derived, Pullback, Rerun, filled
 from pullback.hosts.overrides import Gradients, class_of, kind_of
 from pullback.hosts.torch import kinds
 from pullback.patched import patched
@@ -201,24 +201,11 @@ class _Running(Derived):
         return outputs, _Given(self, tensors, list(map(self.host.outline, outputs)))
 
 
-class _Given(Pullback):
+class _Given(Rerun):
     """Run the gradient that was given."""
 
-    reruns = True
-
-    def __init__(self, running: _Running, tensors: Sequence[Any], outlines: list[Any]) -> None:
-        self.running = running
-        self.tensors = tensors
-        self.outlines = outlines
-
-    def made_of(self, tensors: Sequence[Any], grad: Any) -> _Given:
-        return _Given(self.running, tensors, self.outlines)
-
-    def zeros(self) -> list[Any]:
-        return list(map(self.running.host.zeros, self.outlines))
-
     def __call__(self, cotangents: Sequence[Any], variables: Sequence[Any] = ()) -> Cotangents:
-        running, tensors = self.running, list(self.tensors)
+        running, tensors = self.operation, list(self.tensors)
         call, occurrence = running.call, running.call.occurrence
 
         def output() -> Any:
@@ -226,8 +213,7 @@ class _Given(Pullback):
             return occurrence.form.filled(running.host.apply(running, tensors))
 
         with call.overriding.at_a_place():
-            got: Cotangents = occurrence.pulled(tensors, filled(self, cotangents), output)
-            return got
+            return occurrence.pulled(tensors, filled(self, cotangents), output)
 
 
 class Overridden:

@@ -36,7 +36,7 @@ transforming: Callable[[], bool] = torch._C._are_functorch_transforms_active
 alive = _functorch.unwrap_if_dead  # what a transform that is over has left wrapped
 is_batched = _functorch.is_batchedtensor
 versions_kept = torch.autograd._unsafe_preserve_version_counter
-set_grad_enabled = getattr(torch._C, "_set_grad_enabled", torch.set_grad_enabled)
+set_grad_enabled = torch._C._set_grad_enabled
 autocasting: Callable[[], bool] = torch._C._is_any_autocast_enabled
 jit_tracing: Callable[[], bool] = torch._C._is_tracing
 dispatch_modes: Callable[[], int] = torch._C._len_torch_dispatch_stack
@@ -157,17 +157,15 @@ def shape_of(tensor: Any) -> tuple[int, ...]:
 
 def uncompiled() -> contextlib.AbstractContextManager[Any]:
     """Run compiled functions as they were written, so that their operations are effects."""
-    stance = getattr(torch.compiler, "set_stance", None)
-    if stance is None or "torch._dynamo" not in sys.modules or traced() or torch.compiler.is_compiling():
+    if "torch._dynamo" not in sys.modules or traced() or torch.compiler.is_compiling():
         return contextlib.nullcontext()
-    return stance("force_eager")
+    return torch.compiler.set_stance("force_eager")
 
 
 def left_out(function: Callable[..., Any], reason: str) -> Callable[..., Any]:
     """Give a function that Dynamo leaves to eager mode, and says why; PyTorch 2.6 does not say it."""
     said = {"reason": reason} if "reason" in inspect.signature(torch.compiler.disable).parameters else {}
-    left: Callable[..., Any] = torch.compiler.disable(function, **said)
-    return left
+    return torch.compiler.disable(function, **said)
 
 
 def in_one_call() -> Callable[..., Any]:
@@ -313,11 +311,7 @@ def tracing_backend() -> Any:
     compiler.
     """
     from functorch.compile import default_partition, make_boxed_func
-
-    try:
-        from torch._dynamo.backends.common import aot_autograd
-    except ImportError:
-        return "aot_eager"
+    from torch._dynamo.backends.common import aot_autograd
 
     def run(graph: Any, inputs: Any) -> Any:
         return make_boxed_func(graph.forward)

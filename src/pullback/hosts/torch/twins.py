@@ -107,14 +107,13 @@ class Twins:
         twin.__dict__[read.key] = method if isinstance(found, staticmethod) else MethodType(method, twin)
 
     def _refused(self, found: str) -> HostError:
-        error: HostError = HostError.about(
+        return HostError.about(
             self._where,
             found=f"it reads a tensor through {found} while it is compiled",
             expected="a tensor in a closure, in a global or in an object",
             why="PyTorch would not see when it changes",
             fix="pass it as an argument",
         )
-        return error
 
     def _rebuilt(self, value: Any) -> Any:
         parts = {

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from pullback.mend.bench import Bench, Edit, Tried
-from pullback.mend.edit import filled
+from pullback.mend.bench import Bench, Tried
+from pullback.mend.edit import Edit, filled
 from pullback.mend.region import statements
 
 WORDS = "a sum at an index that stands twice"
@@ -27,8 +27,8 @@ def edits(bench: Bench, base: Tried) -> Iterator[Edit]:
         whole = ast.Name(target.value.id, ast.Load()) if isinstance(target.value, ast.Name) else target.value
         text = bench.spelling.write("accumulate", x="X", i="I", e="E")
         new = ast.Expr(filled(text, x=whole, i=index, e=statement.value))
-        said = f"`{bench.text(target)}` keeps the last of what an index brings twice{bench.where(statement)}"
-        yield Edit.of(statement, new, said)
+        said = f"`{bench.text(target)}` keeps the last of what an index brings twice"
+        yield bench.edit(statement, new, said)
 
 
 def _target(statement: ast.stmt) -> ast.Subscript | None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from pullback.mend.bench import Bench, Edit, Tried
-from pullback.mend.edit import called, filled
+from pullback.mend.bench import Bench, Tried
+from pullback.mend.edit import Edit, called, filled
 from pullback.mend.region import own
 from pullback.mend.tree import exchanged
 
@@ -39,9 +39,9 @@ def edits(bench: Bench, base: Tried) -> Iterator[Edit]:
                 ways = [[*keywords, ast.keyword(turned, ast.Constant(True))]]
             elif turned is not None:
                 ways = [keywords]
-            said = f"`{bench.text(node)}` does not go through `{bench.text(call.func)}`{bench.where(node)}"
+            said = f"`{bench.text(node)}` does not go through `{bench.text(call.func)}`"
             for named in ways:
-                yield Edit.of(node, ast.Call(call.func, given, named), said)
+                yield bench.edit(node, ast.Call(call.func, given, named), said)
 
 
 def _from_the_end(bench: Bench, base: Tried) -> Iterator[Edit]:
@@ -52,10 +52,9 @@ def _from_the_end(bench: Bench, base: Tried) -> Iterator[Edit]:
         if inner is None or not spelling.has("reverse") or spelling.kind == "tensorflow":
             continue
         for axis in range(arrays[0].ndim):
-            turned = filled(spelling.write("reverse", e="E", axis=axis), e=inner)
+            turned = spelling.around(inner, "reverse", axis=axis)
             back = filled(spelling.write("reverse", e="E", axis=axis), e=exchanged(node, {id(inner): turned}))
-            words = f"`{bench.text(node)}` is meant from the other end{bench.where(node)}"
-            yield Edit.of(node, back, words)
+            yield bench.edit(node, back, f"`{bench.text(node)}` is meant from the other end")
 
 
 def _cumulated(bench: Bench, node: ast.expr) -> ast.expr | None:

@@ -6,8 +6,8 @@ import ast
 import itertools
 from collections.abc import Iterator
 
-from pullback.mend.bench import Bench, Edit, Tried
-from pullback.mend.edit import called, filled, parsed
+from pullback.mend.bench import Bench, Tried
+from pullback.mend.edit import Edit, called, filled, parsed
 
 WORDS = "a branch: its condition, an arm, ties"
 RANK = 9
@@ -26,39 +26,30 @@ def edits(bench: Bench, base: Tried) -> Iterator[Edit]:
     """Change conditions and arms of branches; share at ties."""
     known = conditions(bench, base)
     for node in bench.region.expressions(base.tree):
-        at = bench.where(node)
         if called(node).startswith("where") and isinstance(node, ast.Call) and len(node.args) == 3:
             yield from _arms(bench, node)
         if _is_condition(node, bench):
             for other in known:
                 if ast.dump(other) != ast.dump(node):
-                    words = (
-                        f"the condition `{bench.text(node)}` stands where `{bench.text(other)}` is meant{at}"
-                    )
-                    yield Edit.of(node, other, words)
+                    here, there = bench.text(node), bench.text(other)
+                    yield bench.edit(node, other, f"the condition `{here}` stands where `{there}` is meant")
                     for sign, word in (("&", "and"), ("|", "or")):
                         both = filled(f"(A) {sign} (B)", a=node, b=other)
-                        yield Edit.of(
-                            node, both, f"`{bench.text(other)}` is missing in the condition ({word}){at}"
-                        )
+                        yield bench.edit(node, both, f"`{there}` is missing in the condition ({word})")
     yield from _masks(bench, base, known)
 
 
 def _arms(bench: Bench, node: ast.Call) -> Iterator[Edit]:
     condition, a, b = node.args
-    at = bench.where(node)
     swapped = ast.Call(node.func, [condition, b, a], node.keywords)
-    yield Edit.of(node, swapped, f"the arms of the branch on `{bench.text(condition)}` are exchanged{at}")
-    yield Edit.of(node, a, f"the branch on `{bench.text(condition)}` is too many{at}")
-    yield Edit.of(node, b, f"the branch on `{bench.text(condition)}` is too many{at}")
+    yield bench.edit(node, swapped, f"the arms of the branch on `{bench.text(condition)}` are exchanged")
+    yield bench.edit(node, a, f"the branch on `{bench.text(condition)}` is too many")
+    yield bench.edit(node, b, f"the branch on `{bench.text(condition)}` is too many")
     for arm, other in ((a, b), (b, a)):
-        yield Edit.of(
-            arm, filled("0 * E", e=other), f"`{bench.text(arm)}` is meant to be zero{bench.where(arm)}"
-        )
-        yield Edit.of(arm, filled("-E", e=other), f"`{bench.text(arm)}` is meant as minus the other arm{at}")
-        yield Edit.of(
-            arm, filled("E / 2", e=other), f"`{bench.text(arm)}` is meant as half the other arm{at}"
-        )
+        said = bench.text(arm)
+        yield bench.edit(arm, filled("0 * E", e=other), f"`{said}` is meant to be zero")
+        yield bench.edit(arm, filled("-E", e=other), f"`{said}` is meant as minus the other arm", at=node)
+        yield bench.edit(arm, filled("E / 2", e=other), f"`{said}` is meant as half the other arm", at=node)
 
 
 def _is_condition(node: ast.expr, bench: Bench) -> bool:
@@ -100,23 +91,26 @@ def _conditions(bench: Bench, base: Tried) -> Iterator[ast.expr]:
 
 USUAL = (("> ", "0"), ("<", "0"), ("== ", "0"), (">", "-1"), ("<", "1"), ("<", "6"), ("<", "3"), (">", "-3"))
 
+# What a part is where a condition holds, and where it does not; and what is said of it.
+MASKS = {
+    ("E", "0 * E"): "is meant only where",
+    ("0 * E", "E"): "is meant to be zero where",
+    ("E", "-E"): "changes its sign where not",
+}
+
 
 def _masks(bench: Bench, base: Tried, known: list[ast.expr]) -> Iterator[Edit]:
     """Zero a part where a condition does not hold, or share it among ties."""
     spelling = bench.spelling
     for node, arrays in bench.expressions(base.tree):
-        at, kind = bench.where(node), arrays[0].dtype.kind
+        kind = arrays[0].dtype.kind
         if kind == "f" and spelling.has("where"):
             for condition in known:
-                text = bench.text(condition)
-                new = filled(spelling.write("where", c="C", a="E", b="0 * E"), c=condition, e=node)
-                yield Edit.of(node, new, f"`{bench.text(node)}` is meant only where `{text}`{at}")
-                new = filled(spelling.write("where", c="C", a="0 * E", b="E"), c=condition, e=node)
-                yield Edit.of(node, new, f"`{bench.text(node)}` is meant to be zero where `{text}`{at}")
-                new = filled(spelling.write("where", c="C", a="E", b="-E"), c=condition, e=node)
-                yield Edit.of(node, new, f"`{bench.text(node)}` changes its sign where not `{text}`{at}")
+                for (a, b), says in MASKS.items():
+                    new = filled(spelling.write("where", c="C", a=a, b=b), c=condition, e=node)
+                    yield bench.edit(node, new, f"`{bench.text(node)}` {says} `{bench.text(condition)}`")
         if kind == "f" and all(((a == 0) | (a == 1)).all() for a in arrays) and arrays[0].ndim:
             for form, axis in [("sum_all", ""), *(("sum_kept", str(k)) for k in range(arrays[0].ndim))]:
                 if spelling.has(form):
                     new = filled(f"E / {spelling.write(form, e='E', axis=axis)}", e=node)
-                    yield Edit.of(node, new, f"`{bench.text(node)}` is not shared among ties{at}")
+                    yield bench.edit(node, new, f"`{bench.text(node)}` is not shared among ties")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pullback.mend.bench import Bench, Edit, Tried
-from pullback.mend.edit import filled
+from pullback.mend.bench import Bench, Tried
+from pullback.mend.edit import Edit
 
 WORDS = "a conjugate"
 RANK = 5
@@ -18,5 +18,5 @@ def edits(bench: Bench, base: Tried) -> Iterator[Edit]:
         return
     for node, arrays in bench.expressions(base.tree):
         if arrays[0].dtype.kind == "c":
-            new = filled(bench.spelling.write("conj", e="E"), e=node)
-            yield Edit.of(node, new, f"`{bench.text(node)}` is not conjugated{bench.where(node)}")
+            new = bench.spelling.around(node, "conj")
+            yield bench.edit(node, new, f"`{bench.text(node)}` is not conjugated")

@@ -8,10 +8,11 @@ from collections.abc import Iterator
 import numpy as np
 
 from pullback.mend.bank import Bank
-from pullback.mend.bench import Bench, Edit, Tried
-from pullback.mend.edit import binary, filled
+from pullback.mend.bench import Bench, Tried
+from pullback.mend.edit import Edit, filled
 from pullback.mend.edits.branches import conditions
-from pullback.mend.holes import Hole, holes
+from pullback.mend.edits.signs import is_one
+from pullback.mend.holes import Hole, holes, quotient
 from pullback.mend.lookup import Hit
 from pullback.view.subject import Array
 
@@ -52,7 +53,7 @@ def edits(bench: Bench, base: Tried) -> Iterator[Edit]:
             targets.append(wanted)
             makers.append((hole, "whole", ""))
             if all(o.shape == w.shape for o, w in zip(old, wanted)):
-                targets.append([_over(w, o) for o, w in zip(old, wanted)])
+                targets.append([quotient(w, o) for o, w in zip(old, wanted)])
                 makers.append((hole, "factor", ""))
                 targets.append([w - o for o, w in zip(old, wanted)])
                 makers.append((hole, "term", ""))
@@ -60,14 +61,14 @@ def edits(bench: Bench, base: Tried) -> Iterator[Edit]:
                 targets.append([np.where(m, np.nan, w) for m, w in zip(masks, wanted)])
                 makers.append((hole, f"branch {condition}", ""))
             for text, arrays in _upstream(bench, wanted) if moving else ():
-                targets.append([_over(w, d) for d, w in zip(arrays, wanted)])
+                targets.append([quotient(w, d) for d, w in zip(arrays, wanted)])
                 makers.append((hole, "upstream", text))
                 if all(o.shape == w.shape for o, w in zip(old, wanted)):
-                    targets.append([_over(w - o, d) for o, d, w in zip(old, arrays, wanted)])
+                    targets.append([quotient(w - o, d) for o, d, w in zip(old, arrays, wanted)])
                     makers.append((hole, "upstream term", text))
                 for condition, masks in halves if moving else ():
                     targets.append(
-                        [np.where(m, np.nan, _over(w, d)) for m, d, w in zip(masks, arrays, wanted)]
+                        [np.where(m, np.nan, quotient(w, d)) for m, d, w in zip(masks, arrays, wanted)]
                     )
                     makers.append((hole, f"branch {condition}", f"{text} * "))
     hits = [
@@ -78,10 +79,6 @@ def edits(bench: Bench, base: Tried) -> Iterator[Edit]:
     ]
     for _, _, hole, kind, text, hit in sorted(hits, key=lambda h: h[:2]):
         yield _edit(bench, hole, kind, text, hit)
-
-
-def _over(a: Array, b: Array) -> Array:
-    return np.where(b == 0, np.nan, a / np.where(b == 0, 1, b))
 
 
 def _halves(bench: Bench, base: Tried, hole: Hole) -> Iterator[tuple[str, list[Array]]]:
@@ -125,38 +122,33 @@ def _upstream(bench: Bench, wanted: list[Array]) -> Iterator[tuple[str, list[Arr
 
 
 def _edit(bench: Bench, hole: Hole, kind: str, text: str, hit: Hit) -> Edit:
-    node, at = hole.node, bench.where(hole.node)
-    said = bench.text(hit.node)
+    node, said = hole.node, bench.text(hit.node)
     if kind == "factor":
-        if isinstance(hit.node, ast.BinOp) and isinstance(hit.node.op, ast.Div) and _is_one(hit.node.left):
-            new: ast.expr = binary(node, ast.Div(), hit.node.right)
-            words = f"`{bench.text(node)}` is not divided by `{bench.text(hit.node.right)}`{at}"
-            return Edit.of(node, new, words, FACTOR)
-        return Edit.of(
-            node, binary(node, ast.Mult(), hit.node), f"the factor `{said}` is missing{at}", FACTOR
+        if isinstance(hit.node, ast.BinOp) and isinstance(hit.node.op, ast.Div) and is_one(hit.node.left):
+            new: ast.expr = ast.BinOp(node, ast.Div(), hit.node.right)
+            words = f"`{bench.text(node)}` is not divided by `{bench.text(hit.node.right)}`"
+            return bench.edit(node, new, words, FACTOR)
+        return bench.edit(
+            node, ast.BinOp(node, ast.Mult(), hit.node), f"the factor `{said}` is missing", FACTOR
         )
     if kind == "term":
         if isinstance(hit.node, ast.UnaryOp) and isinstance(hit.node.op, ast.USub):
             less = hit.node.operand
-            words = f"the term `-{bench.text(less)}` is missing{at}"
-            return Edit.of(node, binary(node, ast.Sub(), less), words, TERM)
-        return Edit.of(node, binary(node, ast.Add(), hit.node), f"the term `{said}` is missing{at}", TERM)
+            words = f"the term `-{bench.text(less)}` is missing"
+            return bench.edit(node, ast.BinOp(node, ast.Sub(), less), words, TERM)
+        return bench.edit(node, ast.BinOp(node, ast.Add(), hit.node), f"the term `{said}` is missing", TERM)
     if kind == "upstream term":
         new = filled(f"E + {text} * F", e=node, f=hit.node)
-        words = f"the term `{bench.text(filled(f'{text} * F', f=hit.node))}` is missing{at}"
-        return Edit.of(node, new, words, TERM)
+        words = f"the term `{bench.text(filled(f'{text} * F', f=hit.node))}` is missing"
+        return bench.edit(node, new, words, TERM)
     if kind.startswith("branch "):
         condition = kind.removeprefix("branch ")
         arms = {"a": "E", "b": f"{text}F"}
         if condition.startswith("not "):
             condition, arms = condition.removeprefix("not "), {"a": f"{text}F", "b": "E"}
         new = filled(bench.spelling.write("where", c=condition, **arms), e=node, f=hit.node)
-        return Edit.of(node, new, f"`{bench.text(node)}` is meant as `{bench.text(new)}`{at}")
+        return bench.edit(node, new, f"`{bench.text(node)}` is meant as `{bench.text(new)}`")
     if kind == "upstream":
         new = filled(f"{text} * E", e=hit.node)
-        return Edit.of(node, new, f"`{bench.text(node)}` stands where `{bench.text(new)}` is meant{at}")
-    return Edit.of(node, hit.node, f"`{bench.text(node)}` stands where `{said}` is meant{at}")
-
-
-def _is_one(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value == 1
+        return bench.instead(node, new, bench.text(node), bench.text(new))
+    return bench.instead(node, hit.node, bench.text(node), said)

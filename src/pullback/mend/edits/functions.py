@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from pullback.mend.bench import Bench, Edit, Tried
-from pullback.mend.edit import called, filled
+from pullback.mend.bench import Bench, Tried
+from pullback.mend.edit import Edit, called
 from pullback.mend.spelling import UNARY
 
 WORDS = "another function of one tensor"
@@ -23,14 +23,12 @@ def edits(bench: Bench, base: Tried) -> Iterator[Edit]:
         if one and bench.valued(node) is not None:
             for other in UNARY:
                 if other != name and bench.spelling.has(other):
-                    new_one = filled(bench.spelling.write(other, e="E"), e=node.args[0])
-                    words = f"`{name}` stands where `{other}` is meant{bench.where(node)}"
-                    yield Edit.of(node, new_one, words)
+                    new_one = bench.spelling.around(node.args[0], other)
+                    yield bench.instead(node, new_one, name, other)
     if bench.spelling.has("where"):
         for node, arrays in bench.expressions(base.tree):
             if arrays[0].dtype.kind == "f" and isinstance(node, (ast.Name, ast.Call)):
                 for name in UNARY:
                     if bench.spelling.has(name):
-                        new_one = filled(bench.spelling.write(name, e="E"), e=node)
-                        words = f"`{bench.text(node)}` is meant inside `{name}`{bench.where(node)}"
-                        yield Edit.of(node, new_one, words)
+                        new_one = bench.spelling.around(node, name)
+                        yield bench.edit(node, new_one, f"`{bench.text(node)}` is meant inside `{name}`")

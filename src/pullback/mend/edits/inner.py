@@ -9,8 +9,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from pullback.mend.bench import Bench, Edit, Tried
-from pullback.mend.edit import OPERATORS, binary
+from pullback.mend.bench import Bench, Tried
+from pullback.mend.edit import OPERATORS, Edit
 from pullback.mend.edits.numbers import others
 from pullback.mend.edits.signs import SWAPS, regrouped
 from pullback.mend.region import CLOSED, numbers, statements
@@ -68,38 +68,36 @@ def _names(bench: Bench, function: ast.AST) -> list[str]:
 
 
 def _changed(bench: Bench, node: ast.expr, names: list[str]) -> Iterator[Edit]:
-    at = bench.where(node)
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        yield Edit.of(node, node.operand, f"a minus too many before `{bench.text(node.operand)}`{at}")
+        yield bench.edit(node, node.operand, f"a minus too many before `{bench.text(node.operand)}`")
     if isinstance(node, ast.BinOp):
         for other in SWAPS.get(type(node.op), ()):
-            words = f"`{OPERATORS[type(node.op)]}` stands where `{OPERATORS[other]}` is meant{at}"
-            yield Edit.of(node, binary(node.left, other(), node.right), words)
-        yield Edit.of(node, node.left, f"`{bench.text(node.right)}` is too many{at}")
-        yield Edit.of(node, node.right, f"`{bench.text(node.left)}` is too many{at}")
+            yield bench.instead(
+                node, ast.BinOp(node.left, other(), node.right), OPERATORS[type(node.op)], OPERATORS[other]
+            )
+        yield bench.edit(node, node.left, f"`{bench.text(node.right)}` is too many")
+        yield bench.edit(node, node.right, f"`{bench.text(node.left)}` is too many")
         for group in regrouped(node):
-            words = f"the brackets are wrong: `{bench.text(node)}` is meant as `{bench.text(group)}`{at}"
-            yield Edit.of(node, group, words)
+            words = f"the brackets are wrong: `{bench.text(node)}` is meant as `{bench.text(group)}`"
+            yield bench.edit(node, group, words)
     if isinstance(node, ast.Constant):
         for value in others(node.value):
             if isinstance(value, bool) or value >= 0:
-                words = f"`{node.value!r}` stands where `{value!r}` is meant{at}"
-                yield Edit.of(node, ast.Constant(value), words)
+                yield bench.instead(node, ast.Constant(value), repr(node.value), repr(value))
     if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id in names:
         for name in names:
             if name != node.id:
-                words = f"`{node.id}` stands where `{name}` is meant{at}"
-                yield Edit.of(node, ast.Name(name, ast.Load()), words)
+                yield bench.instead(node, ast.Name(name, ast.Load()), node.id, name)
 
 
 def _scaled(bench: Bench, node: ast.expr, names: list[str], known: list[float]) -> Iterator[Edit]:
     """Multiply a result by what may be missing."""
-    at, said = bench.where(node), bench.text(node)
+    said = bench.text(node)
     if isinstance(node, (ast.Tuple, ast.Lambda, ast.Constant)):
         return
-    yield Edit.of(node, ast.UnaryOp(ast.USub(), node), f"a minus is missing before `{said}`{at}")
+    yield bench.edit(node, ast.UnaryOp(ast.USub(), node), f"a minus is missing before `{said}`")
     factors = (ast.Constant(number) for number in (2, *known))
     for factor in (*factors, *(ast.Name(name, ast.Load()) for name in names)):
-        words = f"the factor `{bench.text(factor)}` is missing{at}"
-        yield Edit.of(node, binary(node, ast.Mult(), factor), words)
-    yield Edit.of(node, binary(node, ast.Div(), ast.Constant(2)), f"`{said}` is not divided by `2`{at}")
+        words = f"the factor `{bench.text(factor)}` is missing"
+        yield bench.edit(node, ast.BinOp(node, ast.Mult(), factor), words)
+    yield bench.edit(node, ast.BinOp(node, ast.Div(), ast.Constant(2)), f"`{said}` is not divided by `2`")

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from pullback.mend.bench import Bench, Edit, Tried
-from pullback.mend.edit import filled
+from pullback.mend.bench import Bench, Tried
+from pullback.mend.edit import Edit, filled
 from pullback.mend.edits.fill import FACTOR
 from pullback.mend.holes import holes
 from pullback.view.subject import Array
@@ -26,12 +26,12 @@ def edits(bench: Bench, base: Tried) -> Iterator[Edit]:
     for node, arrays in bench.expressions(base.tree):
         if id(node) in known or any(a.dtype.kind not in "fc" for a in arrays):
             continue
-        at, said = bench.where(node), bench.text(node)
+        said = bench.text(node)
         for name in _fitting(bench, arrays):
             new = filled(f"E / {name}", e=node)
-            yield Edit.of(node, new, f"`{said}` is not divided by `{name}`{at}")
+            yield bench.edit(node, new, f"`{said}` is not divided by `{name}`")
             new = filled(f"E * {name}", e=node)
-            yield Edit.of(node, new, f"`{said}` is not multiplied by `{name}`{at}")
+            yield bench.edit(node, new, f"`{said}` is not multiplied by `{name}`")
 
 
 def _fitting(bench: Bench, arrays: list[Array]) -> Iterator[str]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from pullback.mend.bench import Bench, Edit, Tried
-from pullback.mend.edit import parsed
+from pullback.mend.bench import Bench, Tried
+from pullback.mend.edit import Edit, parsed
 
 WORDS = "another name"
 RANK = 3
@@ -37,4 +37,4 @@ def edits(bench: Bench, base: Tried) -> Iterator[Edit]:
             if name == node.id or all(a.shape == () and b.shape != () for a, b in zip(arrays, here)):
                 continue
             new = parsed(name)
-            yield Edit.of(node, new, f"`{node.id}` stands where `{name}` is meant{bench.where(node)}")
+            yield bench.instead(node, new, node.id, name)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from pullback.mend.bench import Bench, Edit, Tried
-from pullback.mend.edit import called
+from pullback.mend.bench import Bench, Tried
+from pullback.mend.edit import Edit, called
 from pullback.mend.tree import exchanged
 
 WORDS = "a number, an index or a flag"
@@ -34,8 +34,7 @@ def edits(bench: Bench, base: Tried) -> Iterator[Edit]:
             new: ast.expr = ast.Constant(value)
             if not isinstance(value, bool) and value < 0:
                 new = ast.UnaryOp(ast.USub(), ast.Constant(-value))
-            words = f"`{node.value!r}` stands where `{value!r}` is meant{bench.where(node)}"
-            yield Edit.of(node, new, words)
+            yield bench.instead(node, new, repr(node.value), repr(value))
     for node in bench.region.expressions(base.tree):
         if isinstance(node, ast.Call):
             yield from _flags(bench, node)
@@ -62,7 +61,7 @@ def _flags(bench: Bench, node: ast.Call) -> Iterator[Edit]:
     for flag in FLAGS.get(name, ()):
         if flag not in known:
             new = ast.Call(node.func, node.args, [*node.keywords, ast.keyword(flag, ast.Constant(True))])
-            yield Edit.of(node, new, f"`{name}` is meant with `{flag}=True`{bench.where(node)}")
+            yield bench.edit(node, new, f"`{name}` is meant with `{flag}=True`")
 
 
 def _slices(bench: Bench, node: ast.Subscript, old: ast.Slice) -> Iterator[Edit]:
@@ -82,5 +81,4 @@ def _slices(bench: Bench, node: ast.Subscript, old: ast.Slice) -> Iterator[Edit]
             new = ast.parse(f"x[{a}:{b}]", mode="eval").body
             assert isinstance(new, ast.Subscript)
             changed = exchanged(node, {id(old): new.slice})
-            words = f"the slice `[{low}:{high}]` stands where `[{a}:{b}]` is meant{bench.where(node)}"
-            yield Edit.of(node, changed, words)
+            yield bench.edit(node, changed, f"the slice `[{low}:{high}]` stands where `[{a}:{b}]` is meant")

@@ -10,7 +10,8 @@ import ast
 from collections.abc import Iterator, Mapping
 from typing import TypeGuard
 
-from pullback.mend.bench import Bench, Edit, Tried
+from pullback.mend.bench import Bench, Tried
+from pullback.mend.edit import Edit
 from pullback.mend.region import own, statements
 from pullback.mend.saved import Saved
 from pullback.mend.tree import exchanged, inserted, size

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from pullback.mend.bench import Bench, Edit, Tried
-from pullback.mend.edit import filled
+from pullback.mend.bench import Bench, Tried
+from pullback.mend.edit import Edit
 
 WORDS = "a sum or a mean over axes"
 RANK = 6
@@ -39,10 +39,10 @@ def edits(bench: Bench, base: Tried) -> Iterator[Edit]:
             forms += [(form, axis) for axis in axes for form in (name, f"{name}_kept")]
             for form, axis in forms:
                 if spelling.has(form):
-                    new = filled(spelling.write(form, e="E", axis=axis), e=node)
+                    new = spelling.around(node, form, axis=axis)
                     over = f" over axis {axis}" if axis else ""
                     words = f"`{bench.text(node)}` is not {'summed' if name == 'sum' else 'averaged'}{over}"
-                    yield Edit.of(node, new, words + bench.where(node))
+                    yield bench.edit(node, new, words)
     for node in bench.region.expressions(base.tree):
         if isinstance(node, ast.Call) and _is_reduction(node):
             yield from _exchanged(bench, node)
@@ -50,7 +50,7 @@ def edits(bench: Bench, base: Tried) -> Iterator[Edit]:
             if not any(k.arg in ("keepdims", "keepdim") for k in node.keywords):
                 name = "keepdim" if bench.spelling.kind == "torch" else "keepdims"
                 kept = ast.Call(node.func, node.args, [*node.keywords, ast.keyword(name, ast.Constant(True))])
-                yield Edit.of(node, kept, f"`{bench.text(node)}` does not keep its axes{bench.where(node)}")
+                yield bench.edit(node, kept, f"`{bench.text(node)}` does not keep its axes")
 
 
 def _is_reduction(node: ast.Call) -> bool:
@@ -72,11 +72,8 @@ def _otherwise(bench: Bench, node: ast.Call) -> Iterator[Edit]:
             for form in (f"{name}_kept", name):
                 if bench.spelling.has(form):
                     last = axis if axis < arrays[0].ndim - 1 else -1
-                    new = filled(bench.spelling.write(form, e="E", axis=last), e=inner)
-                    words = (
-                        f"`{bench.text(node)}` stands where `{bench.text(new)}` is meant{bench.where(node)}"
-                    )
-                    yield Edit.of(node, new, words)
+                    new = bench.spelling.around(inner, form, axis=last)
+                    yield bench.instead(node, new, bench.text(node), bench.text(new))
 
 
 def _exchanged(bench: Bench, node: ast.Call) -> Iterator[Edit]:
@@ -84,4 +81,4 @@ def _exchanged(bench: Bench, node: ast.Call) -> Iterator[Edit]:
         return
     other = SIBLINGS[node.func.attr]
     new = ast.Call(ast.Attribute(node.func.value, other, ast.Load()), node.args, node.keywords)
-    yield Edit.of(node, new, f"`{node.func.attr}` stands where `{other}` is meant{bench.where(node)}")
+    yield bench.instead(node, new, node.func.attr, other)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from pullback.mend.bench import Bench, Edit, Tried
-from pullback.mend.edit import called
+from pullback.mend.bench import Bench, Tried
+from pullback.mend.edit import Edit, called
 
 WORDS = "another function that takes the same"
 RANK = 4.5
@@ -44,4 +44,4 @@ def edits(bench: Bench, base: Tried) -> Iterator[Edit]:
         for other in SIBLINGS.get(name, ()):
             function = ast.Attribute(node.func.value, other, ast.Load())
             new = ast.Call(function, node.args, node.keywords)
-            yield Edit.of(node, new, f"`{name}` stands where `{other}` is meant{bench.where(node)}")
+            yield bench.instead(node, new, name, other)

@@ -6,8 +6,8 @@ import ast
 from collections.abc import Iterator
 from itertools import combinations
 
-from pullback.mend.bench import Bench, Edit, Tried
-from pullback.mend.edit import called, parsed
+from pullback.mend.bench import Bench, Tried
+from pullback.mend.edit import Edit, called, parsed
 
 WORDS = "another size"
 RANK = 4.2
@@ -23,7 +23,7 @@ def edits(bench: Bench, base: Tried) -> Iterator[Edit]:
         old = ast.unparse(node)
         for new in sizes:
             if new != old:
-                yield Edit.of(node, parsed(new), f"`{old}` stands where `{new}` is meant{bench.where(node)}")
+                yield bench.instead(node, parsed(new), old, new)
 
 
 def _is_size(node: ast.expr) -> bool:
@@ -51,8 +51,7 @@ def _numbers(bench: Bench, base: Tried) -> Iterator[Edit]:
     for node in ast.walk(base.tree):
         if isinstance(node, ast.Constant) and type(node.value) in (int, float):
             for text in [text for text, number in sizes if number == node.value != 1]:
-                words = f"`{node.value!r}` stands where `{text}` is meant{bench.where(node)}"
-                yield Edit.of(node, parsed(text), words)
+                yield bench.instead(node, parsed(text), repr(node.value), text)
 
 
 def _shapes(bench: Bench, base: Tried) -> Iterator[Edit]:
@@ -62,8 +61,7 @@ def _shapes(bench: Bench, base: Tried) -> Iterator[Edit]:
             for name, arrays in bench.names.items():
                 if arrays[_given(bench)].shape == numbers:
                     text = bench.spelling.write("shape", e=name)
-                    words = f"`{ast.unparse(node)}` stands where `{text}` is meant{bench.where(node)}"
-                    yield Edit.of(node, parsed(text), words)
+                    yield bench.instead(node, parsed(text), ast.unparse(node), text)
 
 
 def _literal(node: ast.AST) -> tuple[object, ...]:

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from pullback.mend.bench import Bench, Edit, Tried
-from pullback.mend.edit import called, parsed
+from pullback.mend.bench import Bench, Tried
+from pullback.mend.edit import Edit, called, parsed
 from pullback.mend.holes import Hole, holes
 from pullback.view.subject import Array
 
@@ -42,8 +42,8 @@ def edits(bench: Bench, base: Tried) -> Iterator[Edit]:
             for sign, number in _numbers(arrays, *parted):
                 new = parsed(f"{text} {sign} {number}")
                 old = bench.text(node.args[0])
-                words = f"the condition `{old}` stands where `{bench.text(new)}` is meant{bench.where(node)}"
-                yield Edit.of(node.args[0], new, words)
+                words = f"the condition `{old}` stands where `{bench.text(new)}` is meant"
+                yield bench.edit(node.args[0], new, words, at=node)
 
 
 def _parted(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pullback.mend.bench import Bench, Edit, Tried
-from pullback.mend.edit import filled
+from pullback.mend.bench import Bench, Tried
+from pullback.mend.edit import Edit, filled
 
 WORDS = "a triangle, or the other half of a symmetric matrix"
 RANK = 6.5
@@ -18,13 +18,13 @@ def edits(bench: Bench, base: Tried) -> Iterator[Edit]:
     for node, arrays in bench.expressions(base.tree):
         if arrays[0].dtype.kind not in "fc" or any(a.ndim < 2 or a.shape[-1] != a.shape[-2] for a in arrays):
             continue
-        at, said = bench.where(node), bench.text(node)
+        said = bench.text(node)
         for side in ("lower", "upper"):
             if spelling.has(side):
-                new = filled(spelling.write(side, e="E"), e=node)
-                yield Edit.of(node, new, f"only the {side} triangle of `{said}` is meant{at}")
+                new = spelling.around(node, side)
+                yield bench.edit(node, new, f"only the {side} triangle of `{said}` is meant")
         if spelling.has("transpose"):
             turned = spelling.write("transpose", e="E")
-            yield Edit.of(node, filled(f"E + {turned}", e=node), f"the transpose of `{said}` is missing{at}")
+            yield bench.edit(node, filled(f"E + {turned}", e=node), f"the transpose of `{said}` is missing")
             half = filled(f"(E + {turned}) / 2", e=node)
-            yield Edit.of(node, half, f"`{said}` is not made symmetric{at}")
+            yield bench.edit(node, half, f"`{said}` is not made symmetric")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from pullback.mend.bench import Bench, Edit, Tried
-from pullback.mend.edit import filled
+from pullback.mend.bench import Bench, Tried
+from pullback.mend.edit import Edit, filled
 
 WORDS = "the cotangent, multiplied in"
 RANK = 2
@@ -28,19 +28,16 @@ def edits(bench: Bench, base: Tried) -> Iterator[Edit]:
         rank = arrays[0].ndim
         for name in bench.upstream:
             d = bench.names[name][0]
-            forms = {name: ""}
+            indices = [""]
             if 0 < d.ndim < rank:
-                forms |= {f"{name}[..., None]": "", f"{name}[None]": ""}
-                if d.ndim == 1 and rank == 2:
-                    forms |= {f"{name}[:, None]": ""}
-                if d.ndim + 2 == rank:
-                    forms |= {f"{name}[..., None, None]": ""}
-            for text in forms:
+                indices += ["[..., None]", "[None]"]
+                indices += ["[:, None]"] if d.ndim == 1 and rank == 2 else []
+                indices += ["[..., None, None]"] if d.ndim + 2 == rank else []
+            for text in (f"{name}{index}" for index in indices):
                 new = filled(f"{text} * E", e=node)
-                words = f"`{bench.text(node)}` is not multiplied by the cotangent `{text}`{bench.where(node)}"
-                yield Edit.of(node, new, words)
+                words = f"`{bench.text(node)}` is not multiplied by the cotangent `{text}`"
+                yield bench.edit(node, new, words)
         if isinstance(node, ast.Name) and node.id in bench.upstream and rank > 0:
             for text in ("E[..., None]", "E[None]"):
                 new = filled(text, e=node)
-                words = f"`{node.id}` lacks an axis: `{bench.text(new)}` is meant{bench.where(node)}"
-                yield Edit.of(node, new, words)
+                yield bench.edit(node, new, f"`{node.id}` lacks an axis: `{bench.text(new)}` is meant")

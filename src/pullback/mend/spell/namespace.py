@@ -6,7 +6,7 @@ from __future__ import annotations
 MODULES = ("pullback.hosts.tensorflow.namespace", "jax.numpy", "array_api_compat.torch", "numpy")
 _PLAIN = (
     "exp", "log", "sin", "cos", "tan", "tanh", "sinh", "cosh", "sqrt", "abs", "sign", "square", "log1p",
-    "expm1", "asin", "atan", "floor", "conj", "real",
+    "expm1", "asin", "atan", "floor", "conj",
 )  # fmt: skip
 TABLE = {
     **{name: f"{{m}}.{name}({{e}})" for name in _PLAIN},
@@ -24,18 +24,11 @@ TABLE = {
     "mean_all": "{m}.mean({e})",
     "transpose": "{m}.matrix_transpose({e})",
     "where": "{m}.where({c}, {a}, {b})",
-    "zeros": "{m}.zeros_like({e})",
     "ones": "{m}.ones_like({e})",
     "no_nan": "{m}.where({b} == 0, 0 * {a}, {a} / {m}.where({b} == 0, 1 + 0 * {b}, {b}))",
     "shape": "{e}.shape",
     "length": "{e}.shape[{axis}]",
     "reverse": "{m}.flip({e}, axis={axis})",
-    "reshape": "{m}.reshape({e}, {x}.shape)",
-    "broadcast": "{m}.broadcast_to({e}, {x}.shape)",
-    "cast": "{m}.astype({e}, {x}.dtype)",
-    "concat": "{m}.concat([{a}, {b}], axis={axis})",
-    "minimum": "{m}.minimum({a}, {b})",
-    "maximum": "{m}.maximum({a}, {b})",
     "argsort": "{m}.argsort({e})",
     "equal": "{m}.astype({a} == {b}, {a}.dtype)",
     "number": "{m}.astype({e}, {x}.dtype)",
@@ -63,6 +56,4 @@ BARE = {
     "count": "{e}.size",
     "shape": "{e}.shape",
     "length": "{e}.shape[{axis}]",
-    "reshape": "({e}).reshape({x}.shape)",
-    "cast": "({e}).astype({x}.dtype)",
 }

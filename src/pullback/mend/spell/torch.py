@@ -6,7 +6,7 @@ MODULES = ("torch",)
 PREFIX: dict[str, str] = {}
 _PLAIN = (
     "exp", "log", "sin", "cos", "tan", "tanh", "sinh", "cosh", "sqrt", "abs", "sign", "square", "reciprocal",
-    "sigmoid", "log1p", "expm1", "rsqrt", "erf", "digamma", "relu", "asin", "atan", "floor", "conj", "real",
+    "sigmoid", "log1p", "expm1", "rsqrt", "erf", "digamma", "relu", "asin", "atan", "floor", "conj",
 )  # fmt: skip
 BARE = {
     "sum": "({e}).sum({axis})",
@@ -22,9 +22,6 @@ BARE = {
     "shape": "{e}.shape",
     "length": "{e}.shape[{axis}]",
     "reverse": "({e}).flip({axis})",
-    "reshape": "({e}).reshape({x}.shape)",
-    "broadcast": "({e}).expand({x}.shape)",
-    "cast": "({e}).to({x}.dtype)",
     "argsort": "({e}).argsort()",
     "accumulate": "{x}.index_put_({i}, {e}, accumulate=True)",
     **{
@@ -38,12 +35,8 @@ TABLE = {
     "bell": "{m}.exp(-{e} * {e})",
     "softplus": "{m}.nn.functional.softplus({e})",
     "where": "{m}.where({c}, {a}, {b})",
-    "zeros": "{m}.zeros_like({e})",
     "ones": "{m}.ones_like({e})",
     "no_nan": "{m}.where({b} == 0, 0, {a} / {m}.where({b} == 0, 1, {b}))",
-    "concat": "{m}.cat([{a}, {b}], {axis})",
-    "minimum": "{m}.minimum({a}, {b})",
-    "maximum": "{m}.maximum({a}, {b})",
     "equal": "({a} == {b}).to({a}.dtype)",
     "number": "({e}).to({x}.dtype)",
     "normal": "{m}.exp(-{e} * {e} / 2)",

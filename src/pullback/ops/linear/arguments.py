@@ -33,8 +33,7 @@ class Call:
         return shape
 
     def refused(self, found: str, expected: str, fix: str, why: str = "") -> InputError:
-        error: InputError = InputError.about(self.name, found=found, expected=expected, why=why, fix=fix)
-        return error
+        return InputError.about(self.name, found=found, expected=expected, why=why, fix=fix)
 
     def stop(self, a: Array) -> Array:
         """Cut a tensor off from what it was computed from."""

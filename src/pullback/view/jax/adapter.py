@@ -96,8 +96,7 @@ class JaxAdapter(Adapter):
         parts, structure = jax.tree_util.tree_flatten(self.function)
         for place, value in zip(self.places, parameters):
             parts[place] = value
-        module: Callable[..., Any] = jax.tree_util.tree_unflatten(structure, parts)
-        return module
+        return jax.tree_util.tree_unflatten(structure, parts)
 
     def written_parameters(self) -> list[str]:
         return [str(place) for place in self.places] or super().written_parameters()

@@ -28,8 +28,4 @@ def is_inexact(leaf: Any) -> bool:
 
 def wide() -> contextlib.AbstractContextManager[Any]:
     """Allow 64 bits in this thread, and nowhere else."""
-    if hasattr(jax, "enable_x64"):
-        return jax.enable_x64(True)
-    from jax import experimental
-
-    return experimental.enable_x64()  # type: ignore[attr-defined]
+    return jax.enable_x64(True)

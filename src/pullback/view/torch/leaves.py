@@ -20,7 +20,6 @@ _COMPRESSED = {
     torch.sparse_csc: ("ccol_indices", "row_indices"),
     torch.sparse_bsc: ("ccol_indices", "row_indices"),
 }
-_CARRIERS = {1: "uint8", 2: "int16"}  # dtypes that both know, by size
 
 
 def array_of(tensor: Any) -> Array:

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from pullback.errors import OptionError
+from pullback.watching.record import Record
 
 if TYPE_CHECKING:
     from pullback.watching.log import Log
-    from pullback.watching.record import Record
 
 
 @runtime_checkable

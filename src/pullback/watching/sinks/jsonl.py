@@ -6,10 +6,9 @@ import json
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from pullback.watching.record import Record
+from pullback.watching.record import Record
 
 
 class JsonLines:

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich.live import Live as Display
 from rich.table import Table
 from rich.text import Text
 
-from pullback.watching.record import History
+from pullback.watching.record import History, Record
 from pullback.watching.table import HEAD, row
-
-if TYPE_CHECKING:
-    from pullback.watching.record import Record
 
 
 class Live:

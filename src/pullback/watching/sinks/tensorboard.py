@@ -10,13 +10,10 @@ import math
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pullback.errors import HostError
-from pullback.watching.record import BINS, LOWEST
-
-if TYPE_CHECKING:
-    from pullback.watching.record import Record
+from pullback.watching.record import BINS, LOWEST, Record
 
 WRITERS = ("tensorflow", "torch")  # the first that the program has imported
 _SCALARS = ("norm", "rms", "min", "max", "nan", "inf", "zero")
@@ -49,12 +46,12 @@ class TensorBoard:
                 if math.isfinite(value):
                     self._writer.scalar(f"{field}/{record.name}", value, record.step)
             self._writer.histogram(f"sizes/{record.name}", record.decades, record.step)
-        self._writer.flush()
+        self._writer.native.flush()
 
     def close(self) -> None:
         """Close the files."""
         if self._writer is not None:
-            self._writer.close()
+            self._writer.native.close()
 
 
 def _writer(folder: str) -> Any:
@@ -74,10 +71,10 @@ class _TensorFlow:
         import tensorflow as tf
 
         self._tf = tf
-        self._writer = tf.summary.create_file_writer(folder)
+        self.native = tf.summary.create_file_writer(folder)
 
     def scalar(self, tag: str, value: float, step: int) -> None:
-        with self._tf.init_scope(), self._writer.as_default(step=step):
+        with self._tf.init_scope(), self.native.as_default(step=step):
             self._tf.summary.scalar(tag, value)
 
     def histogram(self, tag: str, counts: Sequence[int], step: int) -> None:
@@ -85,28 +82,22 @@ class _TensorFlow:
 
         rows = [[left, right, float(n)] for left, right, n in zip(_EDGES, _EDGES[1:], counts)]
         about = metadata.create_summary_metadata(display_name=None, description=None)
-        with self._tf.init_scope(), self._writer.as_default(step=step):
+        with self._tf.init_scope(), self.native.as_default(step=step):
             self._tf.summary.write(tag, self._tf.constant(rows, self._tf.float64), metadata=about)
-
-    def flush(self) -> None:
-        self._writer.flush()
-
-    def close(self) -> None:
-        self._writer.close()
 
 
 class _Torch:
     def __init__(self, folder: str) -> None:
         from torch.utils.tensorboard import SummaryWriter
 
-        self._writer: Any = SummaryWriter(folder)
+        self.native: Any = SummaryWriter(folder)
 
     def scalar(self, tag: str, value: float, step: int) -> None:
-        self._writer.add_scalar(tag, value, step)
+        self.native.add_scalar(tag, value, step)
 
     def histogram(self, tag: str, counts: Sequence[int], step: int) -> None:
         middles = [edge + 0.5 for edge in _EDGES[:-1]]
-        self._writer.add_histogram_raw(
+        self.native.add_histogram_raw(
             tag,
             min=_EDGES[0],
             max=_EDGES[-1],
@@ -117,9 +108,3 @@ class _Torch:
             bucket_counts=list(counts),
             global_step=step,
         )
-
-    def flush(self) -> None:
-        self._writer.flush()
-
-    def close(self) -> None:
-        self._writer.close()

@@ -7,7 +7,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from pullback.hosts.tensorflow.namespace.promotion import both
+from pullback.hosts.tensorflow.namespace.promotion import both, pair
 
 abs, negative, positive, sign, square = tf.abs, tf.negative, tf.identity, tf.sign, tf.square
 sqrt, exp, expm1, log, log1p = tf.sqrt, tf.exp, tf.math.expm1, tf.math.log, tf.math.log1p
@@ -29,7 +29,7 @@ bitwise_xor = both(tf.bitwise.bitwise_xor)
 bitwise_left_shift, bitwise_right_shift = both(tf.bitwise.left_shift), both(tf.bitwise.right_shift)
 
 
-def _whole(function: Any) -> Any:
+def _rounding(function: Any) -> Any:
     """Leave whole numbers as they are."""
 
     def rounded(x: Any, /) -> Any:
@@ -40,11 +40,11 @@ def _whole(function: Any) -> Any:
     return rounded
 
 
-ceil, floor = _whole(tf.math.ceil), _whole(tf.math.floor)
-round = _whole(tf.round)  # half to even
+ceil, floor = _rounding(tf.math.ceil), _rounding(tf.math.floor)
+round = _rounding(tf.round)  # half to even
 
 
-@_whole
+@_rounding
 def trunc(x: Any) -> Any:
     """Drop what is behind the point."""
     return tf.where(x < 0, tf.math.ceil(x), tf.math.floor(x))
@@ -86,8 +86,8 @@ def hypot(x1: Any, x2: Any) -> Any:
 def signbit(x: Any, /) -> Any:
     """Tell where the sign bit is set: in −0.0, too."""
     x = tf.convert_to_tensor(x)
-    whole = {2: tf.int16, 4: tf.int32, 8: tf.int64}[x.dtype.size]
-    return tf.bitcast(x, whole) < 0
+    bits = {2: tf.int16, 4: tf.int32, 8: tf.int64}[x.dtype.size]
+    return tf.bitcast(x, bits) < 0
 
 
 @both
@@ -105,9 +105,4 @@ def clip(x: Any, /, min: Any = None, max: Any = None) -> Any:
 
 def where(condition: Any, x1: Any, x2: Any, /) -> Any:
     """Choose from two, element by element."""
-    return _chosen(x1, x2, condition)
-
-
-@both
-def _chosen(x1: Any, x2: Any, condition: Any) -> Any:
-    return tf.where(condition, x1, x2)
+    return tf.where(condition, *pair(x1, x2))

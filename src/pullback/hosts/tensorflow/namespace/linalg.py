@@ -7,7 +7,10 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from pullback.hosts.tensorflow.namespace.promotion import both
+from pullback.hosts.tensorflow.namespace.promotion import both, pair
+
+matrix_transpose, det = tf.linalg.matrix_transpose, tf.linalg.det
+inv, eigvalsh = tf.linalg.inv, tf.linalg.eigvalsh
 
 
 class EighResult(NamedTuple):
@@ -49,28 +52,14 @@ def matmul(x1: Any, x2: Any) -> Any:
     return product[..., 0, :] if row else product[..., 0] if column else product
 
 
-def matrix_transpose(x: Any, /) -> Any:
-    """Exchange the last two axes."""
-    return tf.linalg.matrix_transpose(x)
-
-
 def tensordot(x1: Any, x2: Any, /, *, axes: Any = 2) -> Any:
     """Sum products over axes of both."""
-    return _tensordot(x1, x2, axes if isinstance(axes, int) else [list(axis) for axis in axes])
-
-
-@both
-def _tensordot(x1: Any, x2: Any, axes: Any) -> Any:
-    return tf.tensordot(x1, x2, axes)
+    return tf.tensordot(*pair(x1, x2), axes if isinstance(axes, int) else [list(axis) for axis in axes])
 
 
 def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
     """Sum conj(x1)·x2 over an axis."""
-    return _vecdot(x1, x2, axis)
-
-
-@both
-def _vecdot(x1: Any, x2: Any, axis: int) -> Any:
+    x1, x2 = pair(x1, x2)
     return tf.reduce_sum(tf.math.conj(x1) * x2, axis)
 
 
@@ -97,11 +86,6 @@ def cholesky(x: Any, /, *, upper: bool = False) -> Any:
     return tf.linalg.adjoint(factor) if upper else factor
 
 
-def det(x: Any, /) -> Any:
-    """Give the determinant."""
-    return tf.linalg.det(x)
-
-
 def slogdet(x: Any, /) -> SlogdetResult:
     """Give the sign of the determinant, and the logarithm of its size."""
     return SlogdetResult(*tf.linalg.slogdet(x))
@@ -110,16 +94,6 @@ def slogdet(x: Any, /) -> SlogdetResult:
 def eigh(x: Any, /) -> EighResult:
     """Give the eigenvalues and eigenvectors of a Hermitian matrix."""
     return EighResult(*tf.linalg.eigh(x))
-
-
-def eigvalsh(x: Any, /) -> Any:
-    """Give the eigenvalues of a Hermitian matrix."""
-    return tf.linalg.eigvalsh(x)
-
-
-def inv(x: Any, /) -> Any:
-    """Give the inverse."""
-    return tf.linalg.inv(x)
 
 
 def qr(x: Any, /, *, mode: str = "reduced") -> QRResult:

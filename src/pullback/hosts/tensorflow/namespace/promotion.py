@@ -35,7 +35,7 @@ def isdtype(dtype: Any, kind: Any) -> bool:
     return bool(dtype == tf.as_dtype(kind))
 
 
-def is_whole(dtype: Any) -> bool:
+def is_integral(dtype: Any) -> bool:
     """Tell whether sums of a dtype are sums of whole numbers."""
     return bool(dtype.is_integer or dtype == tf.bool)
 
@@ -91,9 +91,8 @@ def both(function: Callable[..., Any]) -> Callable[..., Any]:
     """Give a function of two tensors what the array API lets it take: a number, or two dtypes."""
 
     @functools.wraps(function, assigned=("__doc__", "__name__"), updated=())
-    def promoted(x1: Any, x2: Any, /, *more: Any) -> Any:
-        x1, x2 = pair(x1, x2)
-        return function(x1, x2, *more)
+    def promoted(x1: Any, x2: Any, /) -> Any:
+        return function(*pair(x1, x2))
 
     del promoted.__wrapped__  # it takes other arguments
     return promoted

@@ -7,7 +7,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from pullback.hosts.tensorflow.namespace.promotion import is_whole
+from pullback.hosts.tensorflow.namespace.promotion import is_integral
 
 
 def _axis(axis: Any) -> Any:
@@ -19,7 +19,7 @@ def _wide(x: Any, dtype: Any) -> Any:
     x = tf.convert_to_tensor(x)
     if dtype is not None:
         return tf.cast(x, dtype)
-    if is_whole(x.dtype):
+    if is_integral(x.dtype):
         return tf.cast(x, tf.uint64 if x.dtype.is_unsigned else tf.int64)
     return x
 
