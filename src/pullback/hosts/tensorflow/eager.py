@@ -164,14 +164,14 @@ class Backward:
             got = self.pull(dense, self.variables)
             return got.inputs + got.variables if got.variables else got.inputs
         with put_back(self.operation, self.effects):
-            pull = self._again()
+            pull = self._again(self.tensors)
             got = pull(dense, self.variables)
             return next_order(self.operation, self.tensors, filled(pull, dense), got) + got.variables
 
-    def _again(self) -> Pullback:
+    def _again(self, tensors: list[Any]) -> Pullback:
         """Run the body again, recorded: its values are those of the first run, its derivatives are new."""
         kept = Kept(self.operation, self.pull, functools.partial(residuals.link, self.operation))
-        pull = self.operation.forward(self.tensors)[1]
+        pull = self.operation.forward(tensors)[1]
         try:
             return kept.within(pull)
         except ChangedError:
@@ -184,9 +184,18 @@ class Backward:
         with put_back(self.operation, self.effects):
             # A tape inside an accumulator's own computation records nothing unless its state is set aside.
             aside = recording.set_accumulators_aside if self.effects.records else contextlib.nullcontext
+            tensors = self.tensors if recording.is_followed(self.tensors) else self._cut_off()
             with aside():
-                pull = self._again()
+                pull = self._again(tensors)
             return forward.push(self.operation, pull, self.tensors, self.variables, tangents)
+
+    def _cut_off(self) -> list[Any]:
+        """Copy the inputs for an accumulator that nobody looks over the shoulder of.
+
+        It would push their tangents through the pullback, too, once its state is set aside: a tangent of the
+        tangent, which nobody asked for, and functions that TensorFlow traces for it.
+        """
+        return [tf.identity(tensor) for tensor in self.tensors]
 
 
 def next_order(operation: Operation, tensors: list[Any], cotangents: list[Any], got: Cotangents) -> list[Any]:

@@ -22,7 +22,7 @@ from jax import export
 
 from pullback.clock import wait
 from pullback.hosts.jax import HOST
-from pullback.view import arguments, rules
+from pullback.view import arguments
 from pullback.view.adapter import Adapter, itself
 from pullback.view.framework import Pull, Run, Vjp
 from pullback.view.jax import leaves, native
@@ -272,9 +272,8 @@ class JaxAdapter(Adapter):
         routine = inspect.isroutine(inspect.unwrap(self.function)) and self.name.isidentifier()
         return self.name if routine else super().written_name()
 
-    def without(self) -> frozenset[int]:
+    def without(self, direct: Pullback | None) -> frozenset[int]:
         """Give the inputs for which the rule gives None: JAX makes zeros of that, so it is called by hand."""
-        direct = rules.by_hand(self)
         if direct is None:
             return frozenset()
         try:
@@ -284,8 +283,9 @@ class JaxAdapter(Adapter):
         return frozenset(k for k, g in enumerate(found) if g is None)
 
     def subject(self) -> Subject:
-        self.silent = self.without() if self.original is None else self.original.silent
         made = super().subject()
+        known = self.original
+        self.silent = self.without(made.direct_pullback) if known is None else known.silent
         # A rule around a function of JAX's is the user's; the rules of JAX itself were not met.
         return replace(
             made,
