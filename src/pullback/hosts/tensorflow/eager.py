@@ -184,18 +184,13 @@ class Backward:
         with put_back(self.operation, self.effects):
             # A tape inside an accumulator's own computation records nothing unless its state is set aside.
             aside = recording.set_accumulators_aside if self.effects.records else contextlib.nullcontext
-            tensors = self.tensors if recording.is_followed(self.tensors) else self._cut_off()
+            # A copy has no tangent of the accumulator that asks, which does not look at its own computation.
+            # It would push that through the pullback, too, once its state is set aside: a tangent of the
+            # tangent, which nobody asked for. Whoever else follows the inputs follows the copies.
+            copies = [tf.identity(tensor) for tensor in self.tensors]
             with aside():
-                pull = self._again(tensors)
+                pull = self._again(copies)
             return forward.push(self.operation, pull, self.tensors, self.variables, tangents)
-
-    def _cut_off(self) -> list[Any]:
-        """Copy the inputs for an accumulator that nobody looks over the shoulder of.
-
-        It would push their tangents through the pullback, too, once its state is set aside: a tangent of the
-        tangent, which nobody asked for, and functions that TensorFlow traces for it.
-        """
-        return [tf.identity(tensor) for tensor in self.tensors]
 
 
 def next_order(operation: Operation, tensors: list[Any], cotangents: list[Any], got: Cotangents) -> list[Any]:
