@@ -43,9 +43,7 @@ class JaxAdapter(Adapter):
     def __init__(self, *given: Any, **named: Any) -> None:
         self.by_steps = self.steps = Steps()
         self.programs: dict[How, Program] = {}
-        self.whole = {
-            name: quick(getattr(self, name), static_argnums=0) for name in ("_second", "_jvp", "_rows")
-        }
+        self.whole: dict[tuple[str, Run], Any] = {}  # derivatives as programs
         super().__init__(*given, **named)
 
     def surroundings(self) -> contextlib.AbstractContextManager[Any]:
@@ -170,8 +168,12 @@ class JaxAdapter(Adapter):
 
     def at_once(self, name: str, run: Run, sources: Sequence[Any], *given: Any) -> Any:
         """Compute a derivative as one program, where the function itself is one."""
-        compiled = self.program().is_compiled(sources)
-        return (self.whole[name] if compiled else getattr(self, name))(run, sources, *given)
+        derivative = functools.partial(getattr(self, name), run)
+        if not self.program().is_compiled(sources):
+            return derivative(sources, *given)
+        if (name, run) not in self.whole:
+            self.whole[name, run] = quick(derivative)
+        return self.whole[name, run](sources, *given)
 
     def second(
         self, run: Run, sources: Sequence[Any], cotangents: Sequence[Any], weights: Sequence[Any]
