@@ -90,7 +90,10 @@ def with_cause(subject: Subject, finding: Finding, settings: Settings) -> Findin
             finding = replace(
                 finding,
                 cause=match.slug,
-                sentence=f"{_second(finding, match.sentence)}{_shapes(match, small)}{_at(finding)}",
+                sentence=_second(finding, match.sentence)
+                + _shapes(match, small)
+                + _inside(small)
+                + _at(finding),
                 edit=match.edit,
                 where=match.where,
             )
@@ -178,6 +181,10 @@ def _second(finding: Finding, sentence: str) -> str:
 
 def _shapes(match: Match, small: Subject) -> str:
     return f" (seen at the shapes {', '.join(str(x.shape) for x in small.inputs)})" if match.small else ""
+
+
+def _inside(subject: Subject) -> str:
+    return " (compared with what autodiff makes of the surrogate inside)" if subject.believes else ""
 
 
 def _at(finding: Finding) -> str:

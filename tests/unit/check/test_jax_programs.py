@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from typing import Any
 
 import jax
@@ -172,3 +174,17 @@ def test_values_that_only_rounding_sets_apart_are_the_same() -> None:
     assert "value-changed" not in pb.check(f, x, seed=0, order=1).causes
     f.defvjp(lambda x: (1000 + x, x), lambda x, dy: (dy,))
     assert "value-changed" in pb.check(f, x, seed=0, order=1).causes
+
+
+def test_what_a_check_compiled_is_gone_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: weakref.WeakSet[JaxAdapter] = weakref.WeakSet()
+    start = JaxAdapter.__init__
+
+    def started(self: JaxAdapter, *given: Any, **named: Any) -> None:
+        made.add(self)
+        start(self, *given, **named)
+
+    monkeypatch.setattr(JaxAdapter, "__init__", started)
+    pb.check(rule(jnp.sin, jnp.cos), X, seed=0)
+    gc.collect()
+    assert not made

@@ -61,15 +61,16 @@ HOSTS = {
     "PyTorch": (by_torch, torch.as_tensor, rounded),
     "PyTorch's own": (by_torch, torch.as_tensor, Rounded.apply),
 }
-# The forward, the gradient, and the verdict; `r` is the surrogate.
+# The forward, the gradient, and the cause if it is wrong; `r` is the surrogate.
 RULES = {
-    "believed": (lambda r, x: r(x) * x, lambda r, x, dy: dy * (x + r(x)), "right"),
-    "exact beside it": (lambda r, x: 0 * r(x) + x**3, lambda r, x, dy: 3 * dy * x**2, "right"),
-    "a factor too many": (lambda r, x: r(x) * x, lambda r, x, dy: 2 * dy * (x + r(x)), "wrong"),
-    "wrong beside it": (lambda r, x: 0 * r(x) + x**3, lambda r, x, dy: 2 * dy * x**2, "wrong"),
-    "without upstream": (lambda r, x: r(x) + x**2, lambda r, x, dy: 1 + 2 * x, "wrong"),
-    "zero": (lambda r, x: r(x) + x**2, lambda r, x, dy: 0 * dy, "wrong"),
-    "wrong below -3": (lambda r, x: r(x) * x, lambda r, x, dy: dy * (x + r(x)) * below(x), "wrong"),
+    "believed": (lambda r, x: r(x) * x, lambda r, x, dy: dy * (x + r(x)), ""),
+    "exact beside it": (lambda r, x: 0 * r(x) + x**3, lambda r, x, dy: 3 * dy * x**2, ""),
+    "a factor too many": (lambda r, x: r(x) * x, lambda r, x, dy: 2 * dy * (x + r(x)), "constant-factor"),
+    "wrong beside it": (lambda r, x: 0 * r(x) + x**3, lambda r, x, dy: 2 * dy * x**2, "constant-factor"),
+    "without upstream": (lambda r, x: r(x) + x**2, lambda r, x, dy: 1 + 2 * x, "upstream-ignored"),
+    "zero": (lambda r, x: r(x) + x**2, lambda r, x, dy: 0 * dy, "missing-term"),
+    "wrong below -3": (lambda r, x: r(x) * x, lambda r, x, dy: dy * (x + r(x)) * below(x), "wrong-region"),
+    "a factor around a step": (lambda r, x: 2 * r(3 * x), lambda r, x, dy: 2 * dy, "constant-factor"),
 }
 
 
@@ -96,5 +97,7 @@ def _round(host, x):
 def test_a_native_rule_around_a_surrogate_is_compared(host, rule):
     function, x = written(host, rule)
     report = pb.check(function, x, **QUICK)
-    assert report.verdict == RULES[rule][2], report
+    cause = RULES[rule][2]
+    assert report.verdict == ("wrong" if cause else "right"), report
+    assert [finding.cause for finding in report.failures][:1] == [cause] * bool(cause), report
     assert "it uses" in report.intent

@@ -5,6 +5,8 @@ import pytest
 import tensorflow as tf
 
 import pullback as pb
+from pullback.hosts.tensorflow import recording
+from pullback.hosts.tensorflow.effects import is_jvp
 
 X = tf.constant([0.3, -0.7, 1.1])
 T = tf.constant([1.0, 2.0, -3.0])
@@ -384,3 +386,44 @@ def test_forward_mode_of_a_complex_rule():
         return z * z, grad
 
     np.testing.assert_allclose(jvp(square, z, t), 2 * z * t, rtol=1e-6)
+
+
+def test_no_tangent_of_the_tangent_is_computed_where_nobody_asks_for_it():
+    @pb.custom_gradient
+    def f(x):
+        return tf.sin(x), lambda dy: dy * tf.cos(x)
+
+    heard = []
+
+    def hear(op_type, inputs, attrs, outputs, *_, **__):
+        heard.append(op_type.decode() if isinstance(op_type, bytes) else op_type)
+        return outputs
+
+    recording.add_op_callback(hear)
+    try:
+        np.testing.assert_allclose(jvp(f, X, T), tf.cos(X) * T, rtol=1e-6)
+    finally:
+        recording.remove_op_callback(hear)
+    assert not any(map(is_jvp, heard))
+
+
+@pytest.mark.parametrize("outer", ["a tape", "an accumulator"])
+def test_a_tangent_is_differentiated_where_somebody_asks_for_it(outer):
+    @pb.custom_gradient
+    def f(x):
+        return tf.sin(x), lambda dy: dy * tf.cos(x)
+
+    x, tangent = tf.linspace(-1.0, 1.0, 7), tf.ones([7])  # of a shape that TensorFlow knows nothing of yet
+
+    def twice(f):
+        if outer == "an accumulator":
+            return jvp(lambda x: jvp(f, x, tangent), x, tangent)
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            pushed = jvp(f, x, tangent)
+        return tape.gradient(pushed, x)
+
+    np.testing.assert_allclose(
+        twice(lambda x: x * x), 2 * tangent
+    )  # TensorFlow keeps what it traced for that
+    np.testing.assert_allclose(twice(f), -tf.sin(x), rtol=1e-6)

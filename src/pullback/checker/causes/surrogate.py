@@ -13,7 +13,7 @@ EXPLAINS = ("derivative", "linearity")
 
 def search(evidence: Evidence) -> Match | None:
     """Recognise a surrogate, and say how it is declared."""
-    if evidence.order != 1:
+    if evidence.order != 1 or evidence.subject.believes:  # what is around a declared one is compared with it
         return None
     found = recognised(evidence)
     if found is None:

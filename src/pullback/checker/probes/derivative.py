@@ -130,8 +130,8 @@ def finding_of(subject: Subject, outcome: Outcome, point: Point) -> Finding:
     if outcome.cotangent is not None:
         cotangents = Problem.of(subject.at(point.inputs)).codomain.unpack(outcome.cotangent)
     if outcome.verdict == "wrong":
-        others = ", nor what those inside make that differ on purpose" if subject.believes else ""
-        sentence = f"the gradient is not the derivative{others}{at}"
+        said = "neither the derivative nor what autodiff makes of the surrogate inside"
+        sentence = f"the gradient is {said if subject.believes else 'not the derivative'}{at}"
     elif subject.believes and outcome.reason == "autodiff":
         sentence = f"the gradient is {subject.intent}: it is what autodiff makes of that{at}"
     elif outcome.verdict == "right":

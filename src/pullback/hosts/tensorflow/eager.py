@@ -165,14 +165,14 @@ class Backward:
             got = self.pull(dense, self.variables)
             return got.inputs + got.variables if got.variables else got.inputs
         with put_back(self.operation, self.effects):
-            pull = self._again()
+            pull = self._again(self.tensors)
             got = pull(dense, self.variables)
             return next_order(self.operation, self.tensors, filled(pull, dense), got) + got.variables
 
-    def _again(self) -> Pullback:
+    def _again(self, tensors: list[Any]) -> Pullback:
         """Run the body again, recorded: its values are those of the first run, its derivatives are new."""
         kept = Kept(self.operation, self.pull, functools.partial(residuals.link, self.operation))
-        pull = self.operation.forward(self.tensors)[1]
+        pull = self.operation.forward(tensors)[1]
         try:
             return kept.within(pull)
         except ChangedError:
@@ -185,8 +185,12 @@ class Backward:
         with put_back(self.operation, self.effects):
             # A tape inside an accumulator's own computation records nothing unless its state is set aside.
             aside = recording.set_accumulators_aside if self.effects.records else contextlib.nullcontext
+            # A copy has no tangent of the accumulator that asks, which does not look at its own computation.
+            # It would push that through the pullback, too, once its state is set aside: a tangent of the
+            # tangent, which nobody asked for. Whoever else follows the inputs follows the copies.
+            copies = [tf.identity(tensor) for tensor in self.tensors]
             with aside():
-                pull = self._again()
+                pull = self._again(copies)
             return forward.push(self.operation, pull, self.tensors, self.variables, tangents)
 
 

@@ -22,7 +22,7 @@ from jax import export
 
 from pullback.clock import wait
 from pullback.hosts.jax import HOST
-from pullback.view import arguments, rules
+from pullback.view import arguments
 from pullback.view.adapter import Adapter, itself
 from pullback.view.framework import Pull, Run, Vjp
 from pullback.view.jax import leaves, native
@@ -43,9 +43,7 @@ class JaxAdapter(Adapter):
     def __init__(self, *given: Any, **named: Any) -> None:
         self.by_steps = self.steps = Steps()
         self.programs: dict[How, Program] = {}
-        self.whole = {
-            name: quick(getattr(self, name), static_argnums=0) for name in ("_second", "_jvp", "_rows")
-        }
+        self.whole: dict[tuple[str, Run], Any] = {}  # derivatives as programs
         super().__init__(*given, **named)
 
     def surroundings(self) -> contextlib.AbstractContextManager[Any]:
@@ -169,8 +167,12 @@ class JaxAdapter(Adapter):
 
     def at_once(self, name: str, run: Run, sources: Sequence[Any], *given: Any) -> Any:
         """Compute a derivative as one program, where the function itself is one."""
-        compiled = self.program().is_compiled(sources)
-        return (self.whole[name] if compiled else getattr(self, name))(run, sources, *given)
+        derivative = functools.partial(getattr(self, name), run)
+        if not self.program().is_compiled(sources):
+            return derivative(sources, *given)
+        if (name, run) not in self.whole:
+            self.whole[name, run] = quick(derivative)
+        return self.whole[name, run](sources, *given)
 
     def second(
         self, run: Run, sources: Sequence[Any], cotangents: Sequence[Any], weights: Sequence[Any]
@@ -271,9 +273,8 @@ class JaxAdapter(Adapter):
         routine = inspect.isroutine(inspect.unwrap(self.function)) and self.name.isidentifier()
         return self.name if routine else super().written_name()
 
-    def without(self) -> frozenset[int]:
+    def without(self, direct: Pullback | None) -> frozenset[int]:
         """Give the inputs for which the rule gives None: JAX makes zeros of that, so it is called by hand."""
-        direct = rules.by_hand(self)
         if direct is None:
             return frozenset()
         try:
@@ -283,8 +284,9 @@ class JaxAdapter(Adapter):
         return frozenset(k for k, g in enumerate(found) if g is None)
 
     def subject(self) -> Subject:
-        self.silent = self.without() if self.original is None else self.original.silent
         made = super().subject()
+        known = self.original
+        self.silent = self.without(made.direct_pullback) if known is None else known.silent
         # A rule around a function of JAX's is the user's; the rules of JAX itself were not met.
         return replace(
             made,
