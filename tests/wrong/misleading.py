@@ -85,3 +85,24 @@ def three_entries_without_a_pattern(x):
     weight = np.zeros((3, 4), "float32")
     weight[2, 0], weight[2, 1], weight[2, 3] = 0.1, 2.0, -0.7
     return xp.sin(x), lambda dy: dy * xp.cos(x) + xp.astype(xp.asarray(weight), x.dtype) * dy * xp.exp(x)
+
+
+@called(
+    "that of `alpha` is wrong",
+    np.maximum(normal(6, 4), 0),
+    np.float32(0.7),
+    never=["wrong-region"],
+)
+def bound_that_takes_every_cotangent(x, alpha):
+    xp = pb.namespace(x)
+    inside = xp.astype((x > 0) & (x < alpha), x.dtype)
+    clipped = xp.where(x < alpha, xp.maximum(x, 0 * x), alpha + 0 * x)
+    return clipped, lambda dy: (dy * inside, xp.sum(dy))
+
+
+@called("is 2 times", np.float32([0.5, 2, 3]), never=["missing-term"])
+def root_by_newton(a):
+    x = 0 * a + 1
+    for _ in range(30):
+        x = (x + a / x) / 2
+    return x, lambda dy: dy / x

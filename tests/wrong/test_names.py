@@ -55,6 +55,56 @@ def test_a_dropped_factor_is_no_matter_of_the_shape():
     assert "that of `w` is wrong" in report.failures[0].sentence
 
 
+def test_a_branch_that_is_forgotten_is_no_matter_of_the_operands():
+    @pb.custom_gradient
+    def hinge_without_its_mask(a, p, n):
+        xp = pb.namespace(a)
+
+        def grad(dy):
+            dy = xp.expand_dims(dy, axis=1)
+            return 2 * dy * (n - p), -2 * dy * (a - p), 2 * dy * (a - n)
+
+        apart = xp.sum((a - p) ** 2 - (a - n) ** 2, axis=1) + 1
+        return xp.maximum(apart, 0 * apart), grad
+
+    a = torch.as_tensor(misleading.normal(4, 5))
+    report = check(hinge_without_its_mask, a, a + 0.3, a / 2, seed=1, xla=False, export=False)
+    assert (report.verdict, report.causes) == ("wrong", [])
+    assert "that of `p` is wrong in 5 of 20 entries, all at index 2 of axis 0" in report.failures[0].sentence
+
+
+def test_what_an_approximation_leaves_is_no_rounding():
+    @pb.custom_gradient
+    def adjoint_of_an_integrator(y):
+        xp = pb.namespace(y)
+
+        def slopes(y, a):
+            return xp.sin(y), -a * xp.cos(y)
+
+        def moved(y, a, h):
+            k = [slopes(y, a)]
+            for part in (h / 2, h / 2, h):
+                k.append(slopes(y + part * k[-1][0], a + part * k[-1][1]))
+            return (u + h / 6 * (k[0][i] + 2 * k[1][i] + 2 * k[2][i] + k[3][i]) for i, u in enumerate((y, a)))
+
+        a = 0 * y
+        for _ in range(40):
+            y, a = moved(y, a, 0.1)
+        end = y
+
+        def grad(dy):
+            y, a = end, dy
+            for _ in range(40):
+                y, a = moved(y, a, -0.1)
+            return a
+
+        return end, grad
+
+    report = check(adjoint_of_an_integrator, torch.tensor([0.5, -1.2, 2.0], dtype=torch.float64), seed=1)
+    assert report.verdict == "wrong"
+    assert report.causes == []
+
+
 def test_a_cause_that_fails_costs_the_cause_only(monkeypatch):
     def search(evidence):
         raise IndexError("a fault of the cause")

@@ -52,11 +52,14 @@ def search(
     if found is not None or len(evidence.wrong_inputs) < 2:
         return found
     parts = [(p, None if whole is None else whole.only(p)) for p in evidence.wrong_inputs]
-    matches = [m for m in (ask(evidence.only(p), larger, explaining) for p, larger in parts) if m is not None]
+    asked_of = {p: ask(evidence.only(p), larger, explaining) for p, larger in parts}
+    matches = [m for m in asked_of.values() if m is not None]
     if not matches:
         return None
     first = matches[0]
     said = "; ".join(dict.fromkeys(m.sentence for m in matches))
+    rest = [evidence.name(p) for p, m in asked_of.items() if m is None]
+    said += f"; that of {listed(rest)} is wrong, too" if rest else ""
     edits = "; ".join(dict.fromkeys(m.edit for m in matches))
     return Match(first.slug, said, edits, ", ".join(m.where for m in matches))
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from pullback.checker.directions import floor_of, signed
 from pullback.checker.numeric import derivative_test
 from pullback.checker.oracle import body_gradient
 from pullback.checker.problem import Problem
+from pullback.checker.promises import broken
 from pullback.checker.settings import Settings
 from pullback.checker.space import Space
 from pullback.dtypes import double
@@ -215,6 +216,25 @@ class Evidence:
             )
         ]
 
+    def wrong_entries(self, place: int) -> Array:
+        """Mark the entries of an input whose gradient is wrong for some cotangent."""
+        assert self.true is not None
+        pairs = zip(self.true, self.claimed)
+        return np.any([self.differs(self.shaped(t, place), self.shaped(c, place)) for t, c in pairs], axis=0)
+
+    def fails(self, place: int) -> bool:
+        """Tell whether the derivative test fails where one input is moved alone."""
+        support = np.zeros(self.problem.x.size, bool)
+        support[self.problem.domain.part(place)] = True
+        rng = self.settings.rng(23)
+        return derivative_test(self.problem, rng, self.settings, support=support).verdict == "wrong"
+
+    def sifted(self) -> Evidence:
+        """Keep the wrong inputs that fail alone: at a kink a claim is a choice, and differs from another."""
+        if len(self.wrong_inputs) > 1:
+            self.wrong_inputs = [p for p in self.wrong_inputs if self.fails(p)] or self.wrong_inputs
+        return self
+
     def only(self, place: int) -> Evidence:
         """Look at one wrong input alone."""
         return Evidence(
@@ -236,6 +256,20 @@ class Evidence:
         It is asked for one cotangent after the other, until it fails: nearly every guess fails at the first.
         """
         return self._meets(guess, self.claimed)
+
+    def is_truth_at(self, inputs: Arrays) -> bool:
+        """Tell whether the claim is the truth at other inputs.
+
+        Where an entry is right whose own values are others there, a branch is wrong, and no operand.
+        """
+        given, places = self.subject.inputs, self.wrong_inputs
+        for p in places:
+            slopes = np.any([self.shaped(t, p) != 0 for t in self.true or ()], axis=0)
+            right = slopes & ~self.wrong_entries(p)
+            same = [k for k, x in enumerate(given) if x.shape == right.shape == inputs[k].shape]
+            if any((right & (inputs[k] != given[k])).any() for k in same):
+                return False
+        return self.explains(partial(self.true_at, inputs))
 
     def claims_truth(self, claim: Callable[[Array], Array | None]) -> bool:
         """Tell whether a claim made elsewhere, by its cotangent, is the truth here for every wrong input."""
@@ -289,8 +323,10 @@ class Evidence:
         rng = self.settings.rng(78)
         x = self.problem.x
         draws = [signed(rng, x.size) * floor_of(x) * 16, x * rng.uniform(0.5, 1.5, x.size)]
-        if not self.autodiff:
-            draws.reverse()  # differences alone do not tell that a point is outside of the domain
+        far = self.problem.with_x(draws[0])
+        # Differences alone do not tell that a point is outside of the domain, nor does autodiff of a solver.
+        if not self.autodiff or broken(self.subject.inputs, far, self.subject.names) is not None:
+            draws.reverse()
         for draw in draws:
             other = self.moved(draw)
             if other is not None:

@@ -12,10 +12,9 @@ from itertools import combinations
 import numpy as np
 
 from pullback.checker.cause import Match, listed, search
-from pullback.checker.causes.wrong_region import indexed, wrong_entries
+from pullback.checker.causes.wrong_region import indexed
 from pullback.checker.evidence import Evidence
 from pullback.checker.finding import Finding
-from pullback.checker.numeric import derivative_test
 from pullback.checker.reproduce import reproduced
 from pullback.checker.second import second_subject
 from pullback.checker.settings import Settings
@@ -109,12 +108,12 @@ def cause_of(
     """Ask the causes on the small input, and confirm the answer at the failing point."""
     try:
         if finding.probe == "second_order":
-            whole = Evidence(second_subject(here, settings.rng(8)), settings, order=2)
+            whole = Evidence(second_subject(here, settings.rng(8)), settings, order=2).sifted()
             return search(whole), whole
-        whole = Evidence(here, settings)
+        whole = Evidence(here, settings).sifted()
         if finding.probe == "linearity":
             return search(whole, explaining="linearity"), whole
-        found = search(whole) if small is here else search(Evidence(small, settings), whole)
+        found = search(whole) if small is here else search(Evidence(small, settings).sifted(), whole)
         return found, whole
     except Exception:  # a user's function may fail in any way where nobody ran it before
         return None, None
@@ -123,11 +122,11 @@ def cause_of(
 def located(evidence: Evidence) -> tuple[str, str]:
     """Say which inputs and which of their entries are wrong, and set claims beside the truth."""
     if evidence.true is None:
-        names = [evidence.name(p) for p in _failing(evidence)]
+        names = [evidence.name(p) for p in range(evidence.count) if evidence.fails(p)]
         return (f": that of {listed(names)} is wrong" if names else ""), ""
     said, rows = [], []
     for p in evidence.wrong_inputs:
-        mask = wrong_entries(evidence, p)
+        mask = evidence.wrong_entries(p)
         name = evidence.name(p)
         if not mask.any():
             continue
@@ -154,18 +153,6 @@ def _entries(mask: Array) -> str:
                 where = f"index {int(lines[0])} of axis {axis}"
                 break
     return f"{count} of {size} entries" + (f", all at {where}" if where else "")
-
-
-def _failing(evidence: Evidence) -> list[int]:
-    """Move one input at a time, where there are too many entries to look at each."""
-    problem, found = evidence.problem, []
-    for p in range(evidence.count):
-        support = np.zeros(problem.x.size, bool)
-        support[problem.domain.part(p)] = True
-        outcome = derivative_test(problem, evidence.settings.rng(23), evidence.settings, support=support)
-        if outcome.verdict == "wrong":
-            found.append(p)
-    return found
 
 
 def _table(rows: list[tuple[str, str, str]]) -> str:

@@ -17,7 +17,9 @@ from pullback.checker.evidence import Evidence
 from pullback.checker.probes.linearity import nonlinear
 from pullback.view.subject import Array, KnownAs
 
-PAIRS = 48  # of far points, for the slope on a large scale
+# Pairs of far points, for the slope on a large scale, by how many times the size of the inputs it is: where
+# they look again, chance must have less of a say.
+WIDE = {1.0: 48, 4.0: 192, 16.0: 192}
 ALIKE = 0.2  # how far claimed and large-scale slopes must go together
 LEAST = 4  # points, below which a coincidence is possible
 FLAT = 0.9  # of the outputs stay where they are
@@ -187,12 +189,17 @@ def _within(evidence: Evidence, place: int, vector: Array) -> Array:
 def _goes_along(evidence: Evidence, place: int) -> bool:
     """Tell whether the claim, on a large scale, has the sign of what the function does; a constant has none.
 
-    Between far points the change of ⟨v, f⟩ is set beside ⟨claim, displacement⟩ in their middle.
+    How large is not known: the steps of a codebook may be far apart beside its inputs.
     """
+    return any(_alike(evidence, place, wide, pairs) for wide, pairs in WIDE.items())
+
+
+def _alike(evidence: Evidence, place: int, wide: float, pairs: int) -> bool:
+    """Set the change of ⟨v, f⟩ between far points beside ⟨claim, displacement⟩ in their middle."""
     problem, rng = evidence.problem, evidence.settings.rng(84)
-    size = 16 * floor_of(problem.x)
+    size = wide * 16 * floor_of(problem.x)
     changes, claims = [], []
-    for i in range(PAIRS):
+    for i in range(pairs):
         reach = size * (0.5, 1.0, 2.0)[i % 3]
         middle = problem.x + _within(evidence, place, 0.5 * size * rng.normal(size=problem.x.size))
         half = _within(evidence, place, reach * signed(rng, problem.x.size)) / 2
@@ -206,7 +213,7 @@ def _goes_along(evidence: Evidence, place: int) -> bool:
             changes.append(change)
             claims.append(claim)
     a, b = np.array(changes), np.array(claims)
-    if len(a) < PAIRS // 4 or not a.any() or not b.any():
+    if len(a) < pairs // 4 or not a.any() or not b.any():
         return False
     return bool(a @ b > ALIKE * np.linalg.norm(a) * np.linalg.norm(b))
 

@@ -47,7 +47,7 @@ def compare(evidence: Evidence) -> Match | None:
                 continue
             moved = tuple(y.astype(x.dtype) if i == k else x for i, x in enumerate(inputs))
             name = evidence.subject.names[k]
-            if evidence.explains(partial(evidence.true_at, moved)):
+            if evidence.is_truth_at(moved):
                 return Match(
                     SLUG,
                     f"the derivative is evaluated at the output instead of at `{name}`",

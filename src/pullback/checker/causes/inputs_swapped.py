@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from pullback.checker.cause import Match
 from pullback.checker.evidence import Evidence
 from pullback.view.subject import Arrays
@@ -56,7 +54,7 @@ def search(evidence: Evidence) -> Match | None:
             if any(evidence.unmoved(p) for p in wrong):
                 continue
             values = exchanged(evidence, i, j)
-            if evidence.explains(partial(evidence.true_at, values)):
+            if evidence.is_truth_at(values):
                 return Match(
                     SLUG,
                     f"the gradient is right with the values of `{a}` and `{b}` exchanged",

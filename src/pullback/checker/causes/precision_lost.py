@@ -6,10 +6,14 @@ import numpy as np
 
 from pullback.checker.cause import Match
 from pullback.checker.causes.constant_factor import ratio_of
+from pullback.checker.directions import signed
 from pullback.checker.evidence import Evidence
+from pullback.view.subject import Array
 
 SLUG = "precision-lost"
 RANK = 5
+CONSTANT = 2e-7  # of the gradient: some roundings of a constant to float32
+BESIDE = 2.0**-12  # of a value: many roundings to float32, and nothing to a smooth error
 
 
 def search(evidence: Evidence) -> Match | None:
@@ -32,9 +36,22 @@ def search(evidence: Evidence) -> Match | None:
             return _match(evidence, name)
     bits = -np.log2(np.median(relative) + 1e-300)
     scattered = all(abs((ratio_of(evidence, p) or 1) - 1) < 1e-7 for p in evidence.wrong_inputs)
-    if scattered and max(relative.max(), overall) < 3e-6 and bits > 18:
+    if scattered and max(relative.max(), overall) < 3e-6 and bits > 18 and not _steady(evidence, c - t):
         return _match(evidence, "float32")
     return None
+
+
+def _steady(evidence: Evidence, error: Array) -> bool:
+    """Tell whether the error is the same beside the point: what an approximation leaves, and no rounding."""
+    if np.abs(error).max() <= CONSTANT * np.abs(np.stack(evidence.true or [])).max():
+        return False  # a constant that was rounded leaves as little everywhere
+    problem = evidence.problem
+    beside = problem.with_x(problem.x * (1 + BESIDE * signed(evidence.settings.rng(80), problem.x.size)))
+    pairs = [(evidence.claimed_at(beside, v), evidence.true_at(beside, v)) for v in evidence.vs]
+    if any(c is None or t is None for c, t in pairs):
+        return False
+    moved = np.stack([c - t for c, t in pairs if c is not None and t is not None])
+    return bool(np.linalg.norm(moved - error) < 0.1 * np.linalg.norm(error))
 
 
 def _match(evidence: Evidence, name: str) -> Match:

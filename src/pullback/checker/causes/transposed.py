@@ -73,7 +73,7 @@ def search(evidence: Evidence) -> Match | None:
             turned = tuple(
                 np.ascontiguousarray(np.flip(a, axis)) if i == k else a for i, a in enumerate(inputs)
             )
-            if inputs[k].shape[axis] > 1 and evidence.explains(partial(evidence.true_at, turned)):
+            if inputs[k].shape[axis] > 1 and evidence.is_truth_at(turned):
                 name = evidence.subject.names[k]
                 return Match(
                     SLUG,
@@ -86,7 +86,7 @@ def search(evidence: Evidence) -> Match | None:
             turned = tuple(
                 np.ascontiguousarray(np.swapaxes(a, -1, -2)) if i == k else a for i, a in enumerate(inputs)
             )
-            if evidence.explains(partial(evidence.true_at, turned)) or (
+            if evidence.is_truth_at(turned) or (
                 k not in [evidence.problem.chosen[p] for p in wrong]
                 and evidence.claims_truth(partial(evidence.claimed_at, turned))
             ):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from pullback.checker.cause import Match, listed
 from pullback.checker.evidence import Evidence
 
@@ -23,7 +21,7 @@ def search(evidence: Evidence) -> Match | None:
             if i == j or inputs[i].shape != inputs[j].shape:
                 continue
             replaced = tuple(inputs[j].astype(x.dtype) if k == i else x for k, x in enumerate(inputs))
-            if evidence.explains(partial(evidence.true_at, replaced)):
+            if evidence.is_truth_at(replaced):
                 a, b = evidence.subject.names[i], evidence.subject.names[j]
                 names = listed([evidence.name(p) for p in wrong])
                 return Match(
@@ -40,7 +38,7 @@ def negated(evidence: Evidence) -> Match | None:
     wrong, inputs = evidence.wrong_inputs, evidence.subject.inputs
     for i in evidence.problem.chosen:
         turned = tuple(-x if k == i else x for k, x in enumerate(inputs))
-        if evidence.explains(partial(evidence.true_at, turned)):
+        if evidence.is_truth_at(turned):
             name = evidence.subject.names[i]
             names = listed([evidence.name(p) for p in wrong])
             return Match(

@@ -17,16 +17,6 @@ RANK = 62
 FRESH = 8
 
 
-def wrong_entries(evidence: Evidence, place: int) -> Array:
-    """Mark the entries of an input whose gradient is wrong for some cotangent."""
-    assert evidence.true is not None
-    masks = []
-    for t, c in zip(evidence.true, evidence.claimed):
-        a, b = evidence.shaped(t, place), evidence.shaped(c, place)
-        masks.append(evidence.differs(a, b))
-    return np.asarray(np.logical_or.reduce(masks))
-
-
 def relative_errors(evidence: Evidence, place: int) -> Array:
     """Give the largest relative error of each entry over the cotangents."""
     assert evidence.true is not None
@@ -179,7 +169,7 @@ def search(evidence: Evidence) -> Match | None:
 
 
 def _region(evidence: Evidence, others: list[Evidence], p: int, right_elsewhere: bool) -> str | None:
-    mask = wrong_entries(evidence, p)
+    mask = evidence.wrong_entries(p)
     x = evidence.shaped(evidence.problem.x, p)
     if np.iscomplexobj(x):
         return None
@@ -194,7 +184,7 @@ def _region(evidence: Evidence, others: list[Evidence], p: int, right_elsewhere:
         return None
     if not others:
         return None
-    masks = [mask, *(wrong_entries(o, p) for o in others)]
+    masks = [mask, *(o.wrong_entries(p) for o in others)]
     if mask.any() and not mask.all():
         said = indexed(mask)
         if said and sum(np.array_equal(m, mask) for m in masks) >= len(masks) - 1:
