@@ -18,7 +18,7 @@ from pullback.hosts import dynamo
 from pullback.hosts.dynamo import Opaque, called_whole, is_tracing
 from pullback.hosts.operation import Tensor
 from pullback.outputs import LONE
-from pullback.plan import Plan, plan
+from pullback.plan import Plan, form_of, plan
 from pullback.rule import EXACT, Intent, Rule, at, source_of
 from pullback.typed import DefinedFunction, Definition, F, P, Y, defined
 from pullback.unconverted import unconverted
@@ -175,9 +175,10 @@ def function_of(
         for listen in listeners:
             listen(function, args, kwargs)
         rule = function.rule
-        shortcut = rule.shortcuts.get(len(args))
-        if shortcut is not None and not kwargs:
-            result = shortcut(args)
+        values = (*args, *kwargs.values()) if kwargs else args
+        shortcut = rule.shortcuts.get(form_of(values, kwargs))
+        if shortcut is not None:
+            result = shortcut(values)
             if result is not None:
                 return result
         made, tensors = plan(rule, args, kwargs)

@@ -9,8 +9,10 @@ the same way.
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 import inspect
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -45,6 +47,22 @@ class Slot:
         return tree.unflatten(self.tree, leaves)
 
 
+@dataclass(frozen=True, slots=True)
+class Known:
+    """How calls with one plan are told: the types that they are given, and the statics among these."""
+
+    form: Any
+    places: tuple[int, ...] | None  # of the tensors among what is given; None if it is all of it
+    statics: tuple[tuple[int, Any], ...]
+
+    def tensors(self, values: tuple[Any, ...]) -> Sequence[Any] | None:
+        """Give the tensors of a call of this form; None if its statics are others."""
+        for place, static in self.statics:
+            if values[place] != static:
+                return None
+        return values if self.places is None else [values[place] for place in self.places]
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class Plan:
     """A call of a rule without its tensors."""
@@ -56,6 +74,7 @@ class Plan:
     count: int  # of the tensors
     flat: bool  # whether the arguments are tensors and nothing else
     symbolic: bool = False  # its tensors are those of a Keras model: there is nothing to run yet
+    known: Known | None = None  # how further calls of this kind are told, if they can be
 
     def arguments(self, tensors: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
         """Give the arguments of the call with these tensors in the places of its own."""
@@ -72,6 +91,24 @@ class Plan:
             else:
                 args.append(slot.filled(tensors))
         return args, kwargs
+
+    @property
+    def body(self) -> Callable[..., Any]:
+        """Give the body as a function of the tensors alone."""
+        body = self.rule.body
+        if self.flat:
+            return body
+        options = {slot.name: slot.leaves[0] for slot in self.slots if slot.passed and not slot.has_tensor}
+        if options.keys() <= self.keywords and _is_flat(
+            [slot for slot in self.slots if slot.name not in options], self.keywords
+        ):
+            return functools.partial(body, **options)
+
+        def called(*tensors: Any) -> Any:
+            args, kwargs = self.arguments(tensors)
+            return body(*args, **kwargs)
+
+        return called
 
     def named(self, tensors: Sequence[Any]) -> dict[str, Any]:
         """Give all arguments by their names."""
@@ -97,41 +134,51 @@ class Plan:
         return tuple(_hashable(leaf) for slot in self.slots for leaf in slot.leaves)
 
 
+def form_of(values: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Give what calls must have in common to have one plan: the types of what is given, and its names."""
+    form = tuple(map(type, values))
+    return (form, *kwargs) if kwargs else form
+
+
 def plan(rule: Rule, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Plan, list[Tensor]]:
     """Give the plan of a call, and its tensors."""
     values = (*args, *kwargs.values()) if kwargs else args
-    form: Any = tuple(map(type, values))
-    if kwargs:
-        form = (form, *kwargs)
+    form = form_of(values, kwargs)
     known = rule.plans.get(form)
     if known is not None:
-        made, places, statics = known
-        tensors = list(values) if places is None else [values[place] for place in places]
-        if made.host.ready(tensors) and (not statics or all(values[i] == static for i, static in statics)):
-            return made, tensors
+        tensors = known.known.tensors(values)
+        if tensors is not None and known.host.ready(tensors):
+            return known, list(tensors)
     made, tensors = _made(rule, args, kwargs)
-    _remember(form, made, args, kwargs)
+    found = _known(form, made, args, kwargs)
+    if found is not None:
+        made = rule.plans[form] = dataclasses.replace(made, known=found)
+        rule.shortcuts.pop(form, None)  # it was that of other statics
     return made, tensors
 
 
-def _remember(form: Any, made: Plan, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    """Let calls of the same types find a plan again, if its arguments are tensors and plain statics."""
-    passed = [slot for slot in made.slots if slot.passed]
+def _known(form: Any, made: Plan, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Known | None:
+    """Tell how calls with the same plan are told, if its arguments are tensors and plain statics."""
     if made.symbolic or any(slot.tree is not None or slot.has_tensor > slot.passed for slot in made.slots):
-        return
+        return None
     keywords = list(kwargs)
     places: list[int] = []
     statics: list[tuple[int, Any]] = []
-    for i, slot in enumerate(passed):
+    for i, slot in enumerate(slot for slot in made.slots if slot.passed):
         place = i if i < len(args) else len(args) + keywords.index(slot.name)
         if slot.has_tensor:
             places.append(place)
-        elif type(slot.leaves[0]) in _CONSTANTS:
+        elif _is_constant(slot.leaves[0]):
             statics.append((place, slot.leaves[0]))
         else:
-            return
+            return None
     as_given = places == list(range(len(args) + len(kwargs)))
-    made.rule.plans[form] = made, None if as_given else places, statics
+    return Known(form, None if as_given else tuple(places), tuple(statics))
+
+
+def _is_constant(static: Any) -> bool:
+    """Tell whether a static of its type that is equal to it is the same: 0.0 may be −0.0, and NaN is not."""
+    return type(static) in _CONSTANTS or (type(static) is float and static != 0 and static == static)
 
 
 def _made(rule: Rule, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Plan, list[Tensor]]:

@@ -65,9 +65,9 @@ class Rule:
     # What a value of its own remembers: what hosts have measured of it, and the plans of its calls.
     memo: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)
     plans: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)
-    # Where a host that has learned enough of calls with so many tensors, and nothing else, puts a shorter
-    # way: tensors ↦ result, or None for a call that must go the long one.
-    shortcuts: dict[int, Callable[[tuple[Any, ...]], Any]] = field(
+    # Where a host that has learned enough of calls of one form puts a shorter way: what is given, by position
+    # and by name ↦ result, or None for a call that must go the long one.
+    shortcuts: dict[Any, Callable[[tuple[Any, ...]], Any]] = field(
         default_factory=dict, init=False, repr=False
     )
 

@@ -1,8 +1,8 @@
 """Whether a body can reach a tensor that it is not handed: most cannot, and need no listening.
 
-Such a body is called with tensors alone, and names nothing but constants, the code of libraries, and
-functions of the program of which the same is true. What the names mean is looked at in every call: a global
-can be bound anew.
+Such a body is called with tensors and constants alone, and names nothing but constants, the code of
+libraries, and functions of the program of which the same is true. What the names mean is looked at in every
+call: a global can be bound anew.
 """
 
 from __future__ import annotations
@@ -46,13 +46,14 @@ def is_closed(operation: Any) -> bool:
                 if look() is not value:
                     break
             else:
-                return closed and operation.plan.flat  # an object among the arguments may hold anything
+                # an object among the arguments may hold anything
+                return closed and operation.plan.known is not None
         except ValueError:  # a cell that is empty now
             pass
     names = []
     closed = _follow(operation.plan.rule.body, names)
     operation.memo[_CLOSED] = names, closed
-    return closed and operation.plan.flat
+    return closed and operation.plan.known is not None
 
 
 def watched(operation: Any) -> list[Named]:

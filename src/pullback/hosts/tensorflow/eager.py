@@ -28,11 +28,12 @@ def apply(operation: Operation, tensors: list[Any]) -> list[Any]:
     """Run an operation and record it on every active tape and accumulator."""
     if not recording.could_record():  # nobody differentiates: keep nothing
         return operation.forward(tensors)[0]
-    closed = is_closed(operation)
+    closed = is_closed(operation) and operation.plan.flat  # what a body does may depend on its options
     if closed and _EFFECTS in operation.memo:  # it needs no listening
         rule = operation.plan.rule
-        if len(tensors) not in rule.shortcuts:
-            rule.shortcuts[len(tensors)] = shortcut(operation)
+        form = operation.plan.known.form
+        if form not in rule.shortcuts:
+            rule.shortcuts[form] = shortcut(operation)
         result, variables, mark = _unrecorded(rule.body, tensors, rule.where)
         ran = operation.ran(tensors, result)  # type: ignore[attr-defined]
         return _recorded(operation, tensors, ran, variables, operation.memo[_EFFECTS], mark)

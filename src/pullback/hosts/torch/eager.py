@@ -28,9 +28,9 @@ def apply(operation: Operation, tensors: list[Any], below: bool = False) -> list
     if not torch.is_grad_enabled():  # nobody differentiates: keep nothing
         return (captures.below(operation, tensors) if below else operation.forward(tensors))[0]
     if is_closed(operation) and effects.is_quiet(operation):  # for the calls to come
-        shortcuts: dict[int, Any] = operation.plan.rule.shortcuts
-        if len(tensors) not in shortcuts:
-            shortcuts[len(tensors)] = shortcut(operation, record)
+        shortcuts, form = operation.plan.rule.shortcuts, operation.plan.known.form
+        if form not in shortcuts:
+            shortcuts[form] = shortcut(operation, record)
     return record(operation, tensors, None, below)
 
 

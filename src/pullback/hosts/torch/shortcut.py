@@ -35,11 +35,14 @@ def shortcut(operation: Any, record: Callable[..., list[Any]]) -> Callable[[tupl
     """
     host, node, way = operation.host, node_of(operation.name), _Way(operation)
     names, known, shortcuts = watched(operation), effects.of(operation), operation.plan.rule.shortcuts
+    pick, whole = operation.plan.known.tensors, operation.plan.known.places is None
     assert known is not None
 
-    def run_shortly(tensors: tuple[Any, ...]) -> Any:
+    def run_shortly(given: tuple[Any, ...]) -> Any:
+        tensors = given if whole else pick(given)
         if (
-            not host.ready(tensors)
+            tensors is None
+            or not host.ready(tensors)
             or not _is_grad_enabled()
             or _transforming()
             or _autocasting()
@@ -72,7 +75,7 @@ class _Way:
 
     def __init__(self, operation: Any) -> None:
         self.operation = operation
-        self.body = operation.plan.rule.body
+        self.body = operation.plan.body
         self.count = operation.plan.count
         self.code: Any = None  # of a `grad` that is known to take the cotangents, and its globals
         self.space: Any = None
