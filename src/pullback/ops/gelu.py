@@ -31,17 +31,18 @@ from pullback.options import require_word
 from pullback.typed import T
 
 _ROOT, _HALF, _CUBE = 1 / math.sqrt(2 * math.pi), math.sqrt(0.5), 0.044715
-_WORDS = ("none", "tanh")
+FORMS = ("none", "tanh")
 _TWICE = 2 * math.sqrt(2 / math.pi)  # of 2u
 
 
 def gelu_of(x: Any, approximate: str) -> Any:
     """Give x·Φ(x) by the host's own operation, or the formula."""
-    require_word("gelu", "approximate", approximate, _WORDS)
+    require_word("gelu", "approximate", approximate, FORMS)
     host = hosts.of(x)
     fused = host.fused.get("gelu")
-    if fused is not None:
-        return fused.value(x, approximate)
+    found = None if fused is None else fused.value(x, approximate)
+    if found is not None:
+        return found
     work = wide("gelu", x)
     if approximate == "tanh":
         return narrow(work * _sigmoid(work, work * work), x)

@@ -93,8 +93,9 @@ def layer_norm(
 def _value(x: Any, scale: Any, offset: Any, axis: Axis, eps: float) -> Any:
     axes = axes_of("layer_norm", x, axis)
     fused = _fused(x, scale, offset, axes)
-    if fused is not None:
-        return fused.value(x, scale, offset, len(axes), eps)
+    found = None if fused is None else fused.value(x, scale, offset, len(axes), eps)
+    if found is not None:
+        return found
     centred, r, _, _ = standardized(wide("layer_norm", x), axes, eps)
     return narrow(affine("layer_norm", centred * r, scale, offset), x)
 
