@@ -7,6 +7,7 @@ single tensors.
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -38,6 +39,13 @@ from pullback.hosts.torch.run import run
 # What every call looks at, several times.
 _TENSOR, _PARAMETER, _STRIDED = torch.Tensor, torch.nn.Parameter, torch.strided
 _FLOATING = arrays.FLOATING
+
+
+@functools.cache
+def _facts(dtype: Any) -> tuple[str, str]:
+    """Give the name of a dtype, and its kind."""
+    name = str(dtype).removeprefix("torch.")
+    return name, kind(name)
 
 
 class TorchHost(Host):
@@ -101,8 +109,7 @@ class TorchHost(Host):
     def spec(self, tensor: Any) -> Spec:
         if not isinstance(tensor, _TENSOR):
             tensor = torch.as_tensor(tensor)
-        name = str(tensor.dtype).removeprefix("torch.")
-        return Spec(private.shape_of(tensor), name, kind(name))
+        return Spec(private.shape_of(tensor), *_facts(tensor.dtype))
 
     def differentiable(self, tensor: Any) -> bool:
         dtype = tensor.dtype
