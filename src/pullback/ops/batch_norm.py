@@ -8,9 +8,9 @@ It gives y, μ and σ², for the averages that a layer moves. μ and r are compu
 inputs alone are kept: the frameworks' own keep μ and r, and TensorFlow's `moments` every step of the way to
 them.
 
-Domain: every finite x. Edges: ε > 0 makes a constant channel the offset; ε = 0 makes it NaN. Infinities and
-NaN make their channel NaN. The variance is that of the batch, over n; a layer that moves an average may want
-it over n − 1. After S. Ioffe and C. Szegedy, Batch normalization, 2015 (arXiv:1502.03167).
+Domain: that of layer_norm. Edges: a batch of no values has a mean and a variance of NaN; ε > 0 makes a
+constant channel the offset; ε = 0 makes it NaN. Infinities and NaN make their channel NaN. The variance is
+that of the batch, over n; a layer that moves an average may want it over n − 1. After S. Ioffe and C. Szegedy, Batch normalization, 2015 (arXiv:1502.03167).
 """
 
 from __future__ import annotations

@@ -20,8 +20,8 @@ from pullback.define import custom_gradient
 from pullback.elementwise import unbroadcast
 from pullback.example import example
 from pullback.hosts.operation import Function
-from pullback.ops.gelu import FORMS, gelu_of, gelu_pulled
-from pullback.ops.reduced import real
+from pullback.ops.gelu import FORMS, gelu_both, gelu_of
+from pullback.ops.reduced import real, wide
 from pullback.options import require_word
 from pullback.typed import T
 
@@ -64,5 +64,6 @@ def _pulled(dy: Any, gate: Any, x: Any, approximate: str) -> tuple[Any, Any]:
     found = None if fused is None else fused.pull(dy, gate, x, approximate)
     if found is not None:
         return found  # type: ignore[no-any-return]
-    dgate = gelu_pulled(dy * x, gate, approximate)
-    return unbroadcast(dgate, like=gate), unbroadcast(dy * gelu_of(gate, approximate), like=x)
+    value, slope = gelu_both(wide("geglu", gate), approximate)
+    dy = wide("geglu", dy)
+    return unbroadcast(dy * wide("geglu", x) * slope, like=gate), unbroadcast(dy * value, like=x)

@@ -7,9 +7,11 @@
 way to them. There is nothing faster that keeps as little: PyTorch's kernel keeps μ and r, two numbers per
 row.
 
-Domain: every finite x. Edges: ε > 0 makes a constant row the offset; ε = 0 makes it NaN. Infinities and NaN
-make a row NaN. The variance is that around the mean, taken first, so a large mean costs it no digits. After
-J. Ba et al., Layer normalization, 2016 (arXiv:1607.06450).
+Domain: every x whose squares are in the range of the dtype (of float32 where that is a half): below 1e19 in
+float32. Edges: ε > 0 makes a constant row the offset; ε = 0 makes it NaN. Infinities and NaN make a row NaN.
+The variance is that around the mean, taken first, so a large mean costs it no digits; PyTorch's kernel
+multiplies before it subtracts, and its value is off by roundoff times μ·r. After J. Ba et al., Layer
+normalization, 2016 (arXiv:1607.06450).
 """
 
 from __future__ import annotations
