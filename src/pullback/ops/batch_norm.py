@@ -10,7 +10,8 @@ them.
 
 Domain: that of layer_norm. Edges: a batch of no values has a mean and a variance of NaN; ε > 0 makes a
 constant channel the offset; ε = 0 makes it NaN. Infinities and NaN make their channel NaN. The variance is
-that of the batch, over n; a layer that moves an average may want it over n − 1. After S. Ioffe and C. Szegedy, Batch normalization, 2015 (arXiv:1502.03167).
+that of the batch, over n; a layer that moves an average may want it over n − 1. After S. Ioffe and C.
+Szegedy, Batch normalization, 2015 (arXiv:1502.03167).
 """
 
 from __future__ import annotations

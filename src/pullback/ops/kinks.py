@@ -40,8 +40,9 @@ def require_axes(verb: str, axis: Any, x: Any) -> tuple[int, ...] | None:
 def require_some(verb: str, axes: tuple[int, ...] | None, x: Any) -> None:
     """Refuse to look for the best one of no values."""
     shape = hosts.of(x).spec(x).shape
-    lengths = shape if shape is None or axes is None else [shape[axis] for axis in axes]
-    if lengths is not None and 0 in lengths:
+    if shape is None:
+        return
+    if 0 in (shape if axes is None else [shape[axis] for axis in axes]):
         raise OptionError.about(
             verb,
             found=f"no value along the axis: x has shape {show_shape(shape)}",

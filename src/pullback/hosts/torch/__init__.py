@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from pullback.dtypes import kind
+from pullback.dtypes import Kind, kind
 from pullback.errors import UnsupportedInputError
 from pullback.hosts import refusals
 from pullback.hosts.base import Host, Linear, Opener
@@ -42,7 +42,7 @@ _FLOATING = arrays.FLOATING
 
 
 @functools.cache
-def _facts(dtype: Any) -> tuple[str, str]:
+def _facts(dtype: Any) -> tuple[str, Kind]:
     """Give the name of a dtype, and its kind."""
     name = str(dtype).removeprefix("torch.")
     return name, kind(name)
