@@ -4,15 +4,18 @@ Kept bytes: what an eager tape of TensorFlow, or PyTorch's graph, holds after th
 inputs; the bar is zero. Time: one step forward and back on 1024 × 1024 numbers, in eager TensorFlow, under
 XLA, under `jax.jit` and in eager PyTorch; the bar is the built-in's own time. The built-in is timed twice in
 every round: what its two floors differ by, the machine cannot tell apart, and it is added to the bar, up to
-five percent. More than that is no quiet machine. Where a rule runs PyTorch's own kernels, a Function written
-by hand around the same kernels, which keeps the inputs alone too, is timed beside it: no rule in Python can
-be faster than that, so where it is slower than the built-in its time is the bar. Words name hosts:
+five percent. More than that is no quiet machine. Freed memory is kept by the process: whether a block of 4 MB
+comes back as fresh pages is chance, and costs as much as a kernel. Where a rule runs PyTorch's own kernels, a
+Function written by hand around the same kernels, which keeps the inputs alone too, is timed beside it: no
+rule in Python can be faster than that, so where it is slower than the built-in its time is the bar. Words
+name hosts:
 
     python benchmarks/activations.py [--quick] [TensorFlow] [JAX] [PyTorch]
 """
 
 from __future__ import annotations
 
+import ctypes
 import os
 import sys
 from pathlib import Path
@@ -32,6 +35,10 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "shared"))
 import kept_bytes
 
 import pullback as pb
+
+# M_TRIM_THRESHOLD and M_MMAP_THRESHOLD of glibc's malloc.h
+for option, size in ((-1, 2**30), (-3, 2**25)):
+    getattr(ctypes.CDLL(None), "mallopt", lambda *_: None)(option, size)
 
 ops = pb.ops
 ROWS, COLUMNS = 1024, 1024

@@ -34,7 +34,8 @@ def require_number(
         raise OptionError.about(
             verb,
             found=f"{name}={value!r}",
-            expected=f"a number {'greater than' if above else 'not less than'} {least:g}"
+            expected="a number"
+            + ("" if least == -math.inf else f" {'greater than' if above else 'not less than'} {least:g}")
             + ("" if most == math.inf else f", and not greater than {most:g}"),
             fix=fix,
         )

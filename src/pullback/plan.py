@@ -9,6 +9,7 @@ the same way.
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -92,6 +93,10 @@ class Plan:
         body = self.rule.body
         if self.flat:
             return body
+        options = {slot.name: slot.leaves[0] for slot in self.slots if slot.passed and not slot.has_tensor}
+        others = [slot for slot in self.slots if slot.name not in options]
+        if options.keys() <= self.keywords and _is_flat(others, self.keywords):
+            return functools.partial(body, **options)  # a call of Python's less
 
         def run(*tensors: Any) -> Any:
             args, kwargs = self.arguments(tensors)

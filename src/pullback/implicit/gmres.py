@@ -51,13 +51,13 @@ def _cycle(
         of_x, of_r, of_d, of_p, before, _, place = state[3 * n :]
         before_q, before_p = ([space.host.arrays.first(m, place) for m in rows] for rows in (qs, [of_p]))
         q = multiply(d)
-        whole = space.norm(q)
         shares = space.dots(before_q, q)  # those of a place that is not filled are zero
         q = space.minus(q, space.combined(shares, before_q))
         more = space.dots(before_q, q)  # twice, for accuracy
         q = space.minus(q, space.combined(more, before_q))
         length = space.norm(q)
-        new = length > 8 * space.roundoff * whole  # else A·d was there already
+        there = xp.sqrt(xp.sum((shares + more) ** 2))
+        new = length > 8 * space.roundoff * (length + there)  # else A·d was there already
         factor = xp.where(new, 1 / xp.where(new, length, xp.ones_like(length)), xp.zeros_like(length))
         q = space.times(factor, q)
         of_p_now = factor * (of_d - xp.matmul(shares + more, before_p[0]))

@@ -8,9 +8,10 @@ It gives y, μ and σ², for the averages that a layer moves. μ and r are compu
 inputs alone are kept: the frameworks' own keep μ and r, and TensorFlow's `moments` every step of the way to
 them.
 
-Domain: every finite x. Edges: ε > 0 makes a constant channel the offset; ε = 0 makes it NaN. Infinities and
-NaN make their channel NaN. The variance is that of the batch, over n; a layer that moves an average may want
-it over n − 1. After S. Ioffe and C. Szegedy, Batch normalization, 2015 (arXiv:1502.03167).
+Domain: that of layer_norm. Edges: a batch of no values has a mean and a variance of NaN; ε > 0 makes a
+constant channel the offset; ε = 0 makes it NaN. Infinities and NaN make their channel NaN. The variance is
+that of the batch, over n; a layer that moves an average may want it over n − 1. After S. Ioffe and C.
+Szegedy, Batch normalization, 2015 (arXiv:1502.03167).
 """
 
 from __future__ import annotations
@@ -60,16 +61,19 @@ def batch_norm(
     """
     require_number(_NAME, "eps", eps, least=0, fix="eps=1e-5")
 
-    def grad(dy: Any, dmean: Any, dvariance: Any) -> Any:
-        return _pulled(dy, dmean, dvariance, x, scale, offset, axis, eps)
-
-    return _values(x, scale, offset, axis, eps), grad
-
-
-def _values(x: Any, scale: Any, offset: Any, axis: int, eps: float) -> tuple[Any, Any, Any]:
     axes = _others(x, axis)
-    fused = _fused(x, scale, offset, axes)
-    found = None if fused is None else fused.value(x, scale, offset, eps)
+    fits = _fits(x, scale, offset, axes)
+
+    def grad(dy: Any, dmean: Any, dvariance: Any) -> Any:
+        return _pulled(dy, dmean, dvariance, x, scale, offset, axis, eps, fits)
+
+    return _values(x, scale, offset, axis, axes, eps, fits), grad
+
+
+def _values(
+    x: Any, scale: Any, offset: Any, axis: int, axes: tuple[int, ...], eps: float, fits: bool
+) -> tuple[Any, Any, Any]:
+    found = hosts.of(x).fused[_NAME].value(x, scale, offset, eps) if fits else None
     if found is not None:
         return found  # type: ignore[no-any-return]
     centred, r, mean, variance = standardized(wide(_NAME, x), axes, eps)
@@ -77,11 +81,11 @@ def _values(x: Any, scale: Any, offset: Any, axis: int, eps: float) -> tuple[Any
     return narrow(y, x), narrow(dropped(mean, axes, False), x), narrow(dropped(variance, axes, False), x)
 
 
-def _fused(x: Any, scale: Any, offset: Any, axes: tuple[int, ...]) -> Any:
-    """Give the host's own operation, for channels at the second axis."""
-    fused = hosts.of(x).fused.get(_NAME)
-    fits = fused is not None and 1 not in axes and len(x.shape) > 1
-    return fused if fits and all(p is None or p.dtype == x.dtype for p in (scale, offset)) else None
+def _fits(x: Any, scale: Any, offset: Any, axes: tuple[int, ...]) -> bool:
+    """Tell whether the host has an operation for it: for channels at the second axis."""
+    if _NAME not in hosts.of(x).fused or 1 in axes or len(x.shape) < 2:
+        return False
+    return all(part is None or part.dtype == x.dtype for part in (scale, offset))
 
 
 def _others(x: Any, axis: int) -> tuple[int, ...]:
@@ -108,13 +112,13 @@ def _spread(part: Any, x: Any, axis: int) -> Any:
 
 
 def _pulled(
-    dy: Any, dmean: Any, dvariance: Any, x: Any, scale: Any, offset: Any, axis: int, eps: float
+    dy: Any, dmean: Any, dvariance: Any, x: Any, scale: Any, offset: Any, axis: int, eps: float, fits: bool
 ) -> Any:
-    xp, axes = namespace(x), _others(x, axis)
-    fused = _fused(x, scale, offset, axes)
-    found = None if fused is None else fused.pull((dy, dmean, dvariance), x, scale, offset, eps)
+    dys = dy, dmean, dvariance
+    found = hosts.of(x).fused[_NAME].pull(dys, x, scale, offset, eps) if fits else None
     if found is not None:
         return found
+    xp, axes = namespace(x), _others(x, axis)
     dy, dmean, dvariance = (wide(_NAME, part) for part in (dy, dmean, dvariance))
     centred, r, _, variance = standardized(wide(_NAME, x), axes, eps)
     count = _count(x, axes)

@@ -17,12 +17,12 @@ import numpy as np
 
 from pullback.elementwise import elementwise
 from pullback.example import example
-from pullback.ops.precision import narrow, wide
+from pullback.ops.precision import narrow, reals
 from pullback.typed import T
 
 
 def _slopes(logits: Any, labels: Any) -> tuple[Any, Any]:
-    xp, x, z = wide(logits, labels)
+    xp, x, z = reals("binary_cross_entropy_from_logits", logits, labels)
     negative = x < 0
     e = xp.exp(xp.where(negative, x, -x))  # −|x|, which has no slope at 0
     other = 1 - z
@@ -46,7 +46,7 @@ def binary_cross_entropy_from_logits(logits: T, labels: T) -> T:
 
     Do not use it on probabilities: their logits are gone, and with them the digits.
     """
-    xp, x, z = wide(logits, labels)
+    xp, x, z = reals("binary_cross_entropy_from_logits", logits, labels)
     size = xp.abs(x)
     missed = xp.where(x < 0, z, 1 - z)
     y = xp.log1p(xp.exp(xp.where(x < 0, x, -x))) + xp.where(missed == 0, 0.0, size * missed)

@@ -26,6 +26,7 @@ from pullback.namespace import namespace
 from pullback.ops.log_softmax import log_probabilities
 from pullback.ops.reduced import axes_of, narrow, spread, wide
 from pullback.ops.softmax import probabilities
+from pullback.options import require_axis
 from pullback.typed import T
 
 _NAME = "categorical_cross_entropy_from_logits"
@@ -51,6 +52,7 @@ def categorical_cross_entropy_from_logits(logits: T, labels: Any, *, axis: int =
 
     Do not use it for probabilities: their logarithms are logits.
     """
+    axis = require_axis(_NAME, "axis", axis, logits)
     xp = namespace(logits)
     t = _distribution(logits, labels, axis)
     log = log_probabilities(wide(_NAME, logits), axes_of(_NAME, logits, axis))

@@ -18,7 +18,7 @@ import numpy as np
 
 from pullback.elementwise import elementwise
 from pullback.example import example
-from pullback.ops.precision import narrow, polynomial, wide
+from pullback.ops.precision import narrow, polynomial, reals
 from pullback.typed import T
 
 _MOST = 1e4  # where everything is ∞ already, and ∞ / ∞ is nothing yet
@@ -36,7 +36,7 @@ def _parts(xp: Any, w: Any) -> tuple[Any, Any, Any, Any]:
 
 
 def _slope(x: Any) -> Any:
-    xp, w = wide(x)
+    xp, w = reals("expm1_over_x", x)
     near, t, inverse, h = _parts(xp, w)
     sums = polynomial(_VALUE, t * t, single=6) + t * polynomial(_SLOPE, t * t, single=6)
     return xp.where(near, h * sums / 2, h * (h * ((1 - inverse) * inverse)) + inverse * inverse)
@@ -57,7 +57,7 @@ def expm1_over_x(x: T) -> T:
 
     Do not use it for eˣ − 1 alone: `expm1` of the framework is right.
     """
-    xp, w = wide(x)
+    xp, w = reals("expm1_over_x", x)
     near, t, inverse, h = _parts(xp, w)
     y = xp.where(near, h * polynomial(_VALUE, t * t, single=6), h * (h * inverse) - inverse)
     return narrow(y, x)  # type: ignore[no-any-return]

@@ -20,7 +20,7 @@ import numpy as np
 from pullback.elementwise import elementwise
 from pullback.example import example
 from pullback.ops.log1p import log1p
-from pullback.ops.precision import narrow, wide
+from pullback.ops.precision import narrow, reals
 from pullback.options import require_number
 from pullback.typed import T
 
@@ -72,7 +72,7 @@ def _balance(alpha: float | None) -> tuple[float, float]:
 
 
 def _slopes(logits: Any, labels: Any, *, gamma: float = 2.0, alpha: float | None = None) -> tuple[Any, Any]:
-    xp, x, z = wide(logits, labels)
+    xp, x, z = reals("focal_loss", logits, labels)
     one, zero = _balance(alpha)
     met, other = _phis(xp, x, gamma)
     by_met, by_other = _phi_slopes(xp, x, gamma)
@@ -99,7 +99,7 @@ def focal_loss(logits: T, labels: T, *, gamma: float = 2.0, alpha: float | None 
     """
     require_number("focal_loss", "gamma", gamma, least=0, fix="gamma=2.0")
     require_number("focal_loss", "alpha", alpha, least=0, most=1, fix="alpha=0.25")
-    xp, x, z = wide(logits, labels)
+    xp, x, z = reals("focal_loss", logits, labels)
     one, zero = _balance(alpha)
     met, other = _phis(xp, x, gamma)
     y = one * xp.where(z == 0, 0.0, z * met) + zero * xp.where(z == 1, 0.0, (1 - z) * other)

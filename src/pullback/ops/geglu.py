@@ -20,7 +20,9 @@ from pullback.define import custom_gradient
 from pullback.elementwise import unbroadcast
 from pullback.example import example
 from pullback.hosts.operation import Function
-from pullback.ops.gelu import gelu_of, gelu_pulled
+from pullback.ops.gelu import FORMS, gelu_both, gelu_of
+from pullback.ops.reduced import real, wide
+from pullback.options import require_word
 from pullback.typed import T
 
 
@@ -43,6 +45,7 @@ def geglu(gate: T, x: T, *, approximate: str = "none") -> tuple[T, Function]:
 
     Do not use it for one tensor that holds both: split it first.
     """
+    require_word("geglu", "approximate", approximate, FORMS)
 
     def grad(dy: Any) -> tuple[Any, Any]:
         return _pulled(dy, gate, x, approximate)
@@ -52,7 +55,8 @@ def geglu(gate: T, x: T, *, approximate: str = "none") -> tuple[T, Function]:
 
 def _value(gate: Any, x: Any, approximate: str) -> Any:
     fused = hosts.of(gate).fused.get("geglu")
-    return gelu_of(gate, approximate) * x if fused is None else fused.value(gate, x, approximate)
+    found = None if fused is None else fused.value(gate, x, approximate)
+    return gelu_of(gate, approximate) * real("geglu", x) if found is None else found
 
 
 def _pulled(dy: Any, gate: Any, x: Any, approximate: str) -> tuple[Any, Any]:
@@ -60,5 +64,6 @@ def _pulled(dy: Any, gate: Any, x: Any, approximate: str) -> tuple[Any, Any]:
     found = None if fused is None else fused.pull(dy, gate, x, approximate)
     if found is not None:
         return found  # type: ignore[no-any-return]
-    dgate = gelu_pulled(dy * x, gate, approximate)
-    return unbroadcast(dgate, like=gate), unbroadcast(dy * gelu_of(gate, approximate), like=x)
+    value, slope = gelu_both(wide("geglu", gate), approximate)
+    dy = wide("geglu", dy)
+    return unbroadcast(dy * wide("geglu", x) * slope, like=gate), unbroadcast(dy * value, like=x)

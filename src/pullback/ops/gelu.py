@@ -10,8 +10,8 @@ keeps four tensors of the size of its input, six in the approximate form; here t
 
 Domain: every finite x. The form with erf, which PyTorch's kernels and TensorFlow run, loses its digits below
 −5; JAX and NumPy run erfc, which has all but two decimals of them. Edges: −∞ is NaN, for ∞·0 is; the limit
-is 0 with slope 0. NaN stays NaN. After D. Hendrycks and K. Gimpel, Gaussian error linear units, 2016
-(arXiv:1606.08415).
+is 0 with slope 0. So is the slope at ∞, and on PyTorch the value. NaN stays NaN. After D. Hendrycks and
+K. Gimpel, Gaussian error linear units, 2016 (arXiv:1606.08415).
 """
 
 from __future__ import annotations
@@ -31,17 +31,18 @@ from pullback.options import require_word
 from pullback.typed import T
 
 _ROOT, _HALF, _CUBE = 1 / math.sqrt(2 * math.pi), math.sqrt(0.5), 0.044715
-_WORDS = ("none", "tanh")
+FORMS = ("none", "tanh")
 _TWICE = 2 * math.sqrt(2 / math.pi)  # of 2u
 
 
 def gelu_of(x: Any, approximate: str) -> Any:
     """Give x·Φ(x) by the host's own operation, or the formula."""
-    require_word("gelu", "approximate", approximate, _WORDS)
+    require_word("gelu", "approximate", approximate, FORMS)
     host = hosts.of(x)
     fused = host.fused.get("gelu")
-    if fused is not None:
-        return fused.value(x, approximate)
+    found = None if fused is None else fused.value(x, approximate)
+    if found is not None:
+        return found
     work = wide("gelu", x)
     if approximate == "tanh":
         return narrow(work * _sigmoid(work, work * work), x)
@@ -55,14 +56,19 @@ def gelu_pulled(dy: Any, x: Any, approximate: str) -> Any:
     found = None if fused is None else fused.pull(dy, x, approximate)
     if found is not None:
         return found
-    work, dy = wide("gelu", x), wide("gelu", dy)
+    return wide("gelu", dy) * gelu_both(wide("gelu", x), approximate)[1]
+
+
+def gelu_both(x: Any, approximate: str) -> tuple[Any, Any]:
+    """Give x·Φ(x) and its slope, of one Φ, by the formula."""
     if approximate == "tanh":
-        squared = work * work
-        t = _sigmoid(work, squared)
-        return dy * (t * (1 + work * (1 - t) * (_TWICE + (3 * _CUBE * _TWICE) * squared)))
-    z = work * -_HALF
+        squared = x * x
+        t = _sigmoid(x, squared)
+        return x * t, t * (1 + x * (1 - t) * (_TWICE + (3 * _CUBE * _TWICE) * squared))
+    z = x * -_HALF
     density = namespace(x).exp(-(z * z)) * _ROOT  # as erfc has it inside: XLA computes one of them
-    return dy * (host.arrays.normal_cdf(work) + work * density)
+    phi = hosts.of(x).arrays.normal_cdf(x)
+    return x * phi, phi + x * density
 
 
 def _sigmoid(x: Any, squared: Any) -> Any:

@@ -15,13 +15,13 @@ import numpy as np
 
 from pullback.elementwise import elementwise
 from pullback.example import example
-from pullback.ops.precision import narrow, wide
+from pullback.ops.precision import narrow, reals
 from pullback.options import require_number
 from pullback.typed import T
 
 
 def _slope(x: Any, *, delta: float = 1.0) -> Any:
-    xp, w = wide(x)
+    xp, w = reals("huber", x)
     return xp.where(w > delta, delta, xp.where(w < -delta, -delta, w))
 
 
@@ -42,7 +42,7 @@ def huber(x: T, *, delta: float = 1.0) -> T:
     Do not use it where a second derivative must exist everywhere: `pb.ops.log_cosh` is smooth.
     """
     require_number("huber", "delta", delta, least=0, above=True, fix="delta=1.0")
-    xp, w = wide(x)
+    xp, w = reals("huber", x)
     size = xp.abs(w)
     inner = xp.where(size <= delta, w, 0.0)
     return narrow(xp.where(size <= delta, 0.5 * inner * inner, delta * (size - 0.5 * delta)), x)  # type: ignore[no-any-return]

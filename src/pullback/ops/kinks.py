@@ -11,9 +11,10 @@ from typing import Any
 
 from pullback import hosts
 from pullback.errors import OptionError
+from pullback.hosts.specs import show_shape
 from pullback.namespace import namespace
-from pullback.ops.reduced import spread
-from pullback.options import require_axis, require_word
+from pullback.ops.reduced import axes_of, spread
+from pullback.options import require_word
 
 TIES = ("even", "first")
 
@@ -33,9 +34,21 @@ def require_slope(verb: str, name: str, value: Any, low: float, high: float) -> 
 
 def require_axes(verb: str, axis: Any, x: Any) -> tuple[int, ...] | None:
     """Give axes of x as a tuple; None is all of them."""
-    if axis is None:
-        return None
-    return tuple(require_axis(verb, "axis", one, x) for one in (axis if isinstance(axis, tuple) else (axis,)))
+    return None if axis is None else axes_of(verb, x, axis)
+
+
+def require_some(verb: str, axes: tuple[int, ...] | None, x: Any) -> None:
+    """Refuse to look for the best one of no values."""
+    shape = hosts.of(x).spec(x).shape
+    if shape is None:
+        return
+    if 0 in (shape if axes is None else [shape[axis] for axis in axes]):
+        raise OptionError.about(
+            verb,
+            found=f"no value along the axis: x has shape {show_shape(shape)}",
+            expected="at least one value",
+            fix="another axis",
+        )
 
 
 def only(xp: Any, where: Any, value: Any, like: Any) -> Any:

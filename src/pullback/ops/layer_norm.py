@@ -7,9 +7,11 @@
 way to them. There is nothing faster that keeps as little: PyTorch's kernel keeps μ and r, two numbers per
 row.
 
-Domain: every finite x. Edges: ε > 0 makes a constant row the offset; ε = 0 makes it NaN. Infinities and NaN
-make a row NaN. The variance is that around the mean, taken first, so a large mean costs it no digits. After
-J. Ba et al., Layer normalization, 2016 (arXiv:1607.06450).
+Domain: every x whose squares are in the range of the dtype (of float32 where that is a half): below 1e19 in
+float32. Edges: ε > 0 makes a constant row the offset; ε = 0 makes it NaN. Infinities and NaN make a row NaN.
+The variance is that around the mean, taken first, so a large mean costs it no digits; PyTorch's kernel
+multiplies before it subtracts, and its value is off by roundoff times μ·r. After J. Ba et al., Layer
+normalization, 2016 (arXiv:1607.06450).
 """
 
 from __future__ import annotations
@@ -84,38 +86,36 @@ def layer_norm(
     """
     require_number("layer_norm", "eps", eps, least=0, fix="eps=1e-5")
 
-    def grad(dy: Any) -> Any:
-        return _pulled(dy, x, scale, offset, axis, eps)
-
-    return _value(x, scale, offset, axis, eps), grad
-
-
-def _value(x: Any, scale: Any, offset: Any, axis: Axis, eps: float) -> Any:
     axes = axes_of("layer_norm", x, axis)
-    fused = _fused(x, scale, offset, axes)
-    if fused is not None:
-        return fused.value(x, scale, offset, len(axes), eps)
+    count = len(axes) if _fits(x, scale, offset, axes) else 0
+
+    def grad(dy: Any) -> Any:
+        return _pulled(dy, x, scale, offset, axis, eps, count)
+
+    return _value(x, scale, offset, axes, eps, count), grad
+
+
+def _value(x: Any, scale: Any, offset: Any, axes: tuple[int, ...], eps: float, count: int) -> Any:
+    found = hosts.of(x).fused["layer_norm"].value(x, scale, offset, count, eps) if count else None
+    if found is not None:
+        return found
     centred, r, _, _ = standardized(wide("layer_norm", x), axes, eps)
     return narrow(affine("layer_norm", centred * r, scale, offset), x)
 
 
-def _fused(x: Any, scale: Any, offset: Any, axes: tuple[int, ...]) -> Any:
-    """Give the host's own operation, for the last axes, and a scale and an offset that have just these."""
-    fused = hosts.of(x).fused.get("layer_norm")
-    rank = len(x.shape) if fused is not None else 0
-    if fused is None or not axes or axes != tuple(range(rank - len(axes), rank)):
-        return None
+def _fits(x: Any, scale: Any, offset: Any, axes: tuple[int, ...]) -> bool:
+    """Tell whether the host has an operation for it: of the last axes, and parts that have just these."""
+    if "layer_norm" not in hosts.of(x).fused or not axes or axes[0] + len(axes) != len(x.shape):
+        return False  # they rise, so these are the last ones
     shape, kind = x.shape[axes[0] :], x.dtype
-    fits = (part is None or (part.shape == shape and part.dtype == kind) for part in (scale, offset))
-    return fused if all(fits) else None
+    return all(part is None or (part.shape == shape and part.dtype == kind) for part in (scale, offset))
 
 
-def _pulled(dy: Any, x: Any, scale: Any, offset: Any, axis: Axis, eps: float) -> Any:
-    axes = axes_of("layer_norm", x, axis)
-    fused = _fused(x, scale, offset, axes)
-    found = None if fused is None else fused.pull(dy, x, scale, offset, len(axes), eps)
+def _pulled(dy: Any, x: Any, scale: Any, offset: Any, axis: Axis, eps: float, count: int) -> Any:
+    found = hosts.of(x).fused["layer_norm"].pull(dy, x, scale, offset, count, eps) if count else None
     if found is not None:
         return found
+    axes = axes_of("layer_norm", x, axis)
     dy = wide("layer_norm", dy)
     centred, r, _, variance = standardized(wide("layer_norm", x), axes, eps)
     u = dy if scale is None else dy * wide("layer_norm", scale)

@@ -18,7 +18,7 @@ import numpy as np
 
 from pullback.elementwise import elementwise
 from pullback.example import example
-from pullback.ops.precision import narrow, polynomial, wide
+from pullback.ops.precision import narrow, polynomial, reals
 from pullback.typed import T
 
 # B₂ₖ, k ≥ 1: for x < log 2 the next one is below the last digit of float64
@@ -44,7 +44,7 @@ def slope_of_rest(x: Any) -> Any:
 
 
 def _slope(x: Any) -> Any:
-    xp, w = wide(x)
+    xp, w = reals("log1mexp", x)
     small, t = near(xp, w)
     e = xp.exp(-w)
     s = xp.where(small, 1.0, e) / xp.where(small, w, 1 - e)
@@ -66,7 +66,7 @@ def log1mexp(x: T) -> T:
 
     Do not use it for log(1 − eˣ) of a negative x without turning its sign.
     """
-    xp, w = wide(x)
+    xp, w = reals("log1mexp", x)
     small, t = near(xp, w)
     e = xp.exp(-w)
     u = 1 - e

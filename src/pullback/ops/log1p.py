@@ -18,7 +18,7 @@ import numpy as np
 
 from pullback.elementwise import elementwise
 from pullback.example import example
-from pullback.ops.precision import narrow, polynomial, wide
+from pullback.ops.precision import narrow, polynomial, reals
 from pullback.typed import T
 
 _TERMS = 17  # of 2·artanh(s) / s, s² ≤ 1/9: the next one is below the last digit of float64
@@ -26,7 +26,7 @@ ARTANH = [2 / (2 * k + 1) for k in range(_TERMS)]
 
 
 def _slope(x: Any) -> Any:
-    xp, w = wide(x)
+    xp, w = reals("log1p", x)
     return xp.where(w < -1, math.nan, 1 / (1 + w))
 
 
@@ -45,7 +45,7 @@ def log1p(x: T) -> T:
 
     Do not use it on PyTorch for speed: its own is as accurate.
     """
-    xp, w = wide(x)
+    xp, w = reals("log1p", x)
     near = xp.abs(w) < 0.5
     t = xp.where(near, w, 0.0)
     s = t / (2 + t)

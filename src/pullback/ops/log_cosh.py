@@ -18,7 +18,7 @@ import numpy as np
 
 from pullback.elementwise import elementwise
 from pullback.example import example
-from pullback.ops.precision import narrow, polynomial, wide
+from pullback.ops.precision import narrow, polynomial, reals
 from pullback.typed import T
 
 _TERMS = 11  # |x| < 1.5: the next one is below the last digit of float64
@@ -27,7 +27,7 @@ _SINH = [1 / math.factorial(2 * k + 1) for k in range(_TERMS)]
 
 
 def _slope(x: Any) -> Any:
-    xp, w = wide(x)
+    xp, w = reals("log_cosh", x)
     near = xp.abs(w) < 1.5
     t = xp.where(near, w, 0.0)
     e = xp.exp(-2 * xp.where(near, 1.5, xp.abs(w)))
@@ -50,7 +50,7 @@ def log_cosh(x: T) -> T:
 
     Do not use it where the parabola must end at a chosen place: `pb.ops.huber` says where.
     """
-    xp, w = wide(x)
+    xp, w = reals("log_cosh", x)
     size = xp.abs(w)
     near = size < 1.5
     t = xp.where(near, w, 0.0)

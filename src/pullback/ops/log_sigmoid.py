@@ -14,12 +14,12 @@ import numpy as np
 
 from pullback.elementwise import elementwise
 from pullback.example import example
-from pullback.ops.precision import narrow, wide
+from pullback.ops.precision import narrow, reals
 from pullback.typed import T
 
 
 def _bend(x: Any) -> Any:
-    xp, w = wide(x)
+    xp, w = reals("log_sigmoid", x)
     e = xp.exp(-xp.abs(w))
     return -e / ((1 + e) * (1 + e))
 
@@ -27,7 +27,7 @@ def _bend(x: Any) -> Any:
 @elementwise(partials=_bend)
 def _slope(x: Any) -> Any:
     """Give σ(−x) of the e that the value has computed: |x| has no slope at 0, and this one has."""
-    xp, w = wide(x)
+    xp, w = reals("log_sigmoid", x)
     e = xp.exp(-xp.abs(w))
     return narrow(xp.where(w < 0, 1.0, e) / (1 + e), x)
 
@@ -47,6 +47,6 @@ def log_sigmoid(x: T) -> T:
 
     Do not use it where the probability itself is needed, too: `pb.ops.sigmoid` gives that.
     """
-    xp, w = wide(x)
+    xp, w = reals("log_sigmoid", x)
     y = xp.where(w > 0, 0.0, w) - xp.log1p(xp.exp(-xp.abs(w)))
     return narrow(y, x)  # type: ignore[no-any-return]

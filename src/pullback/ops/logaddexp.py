@@ -17,7 +17,7 @@ import numpy as np
 
 from pullback.elementwise import elementwise
 from pullback.example import example
-from pullback.ops.precision import difference, narrow, wide
+from pullback.ops.precision import difference, narrow, reals
 from pullback.typed import T
 
 
@@ -28,7 +28,7 @@ def _apart(xp: Any, d: Any, rest: Any) -> Any:
 
 
 def _slopes(a: Any, b: Any) -> tuple[Any, Any]:
-    xp, v, w = wide(a, b)
+    xp, v, w = reals("logaddexp", a, b)
     d, rest = difference(xp, v, w)
     e = _apart(xp, d, rest)
     high = 1 / (1 + e)
@@ -52,7 +52,7 @@ def logaddexp(a: T, b: T) -> T:
 
     Do not use it in a loop over many: a logsumexp takes them all at once.
     """
-    xp, v, w = wide(a, b)
+    xp, v, w = reals("logaddexp", a, b)
     d, rest = difference(xp, v, w)
     y = xp.where(v < w, w, v) + xp.log1p(_apart(xp, d, rest))
     return narrow(y, a, b)  # type: ignore[no-any-return]

@@ -18,12 +18,12 @@ import numpy as np
 from pullback.elementwise import elementwise
 from pullback.example import example
 from pullback.ops.log1p import ARTANH
-from pullback.ops.precision import narrow, polynomial, wide
+from pullback.ops.precision import narrow, polynomial, reals
 from pullback.typed import T
 
 
 def _slope(p: Any) -> Any:
-    xp, w = wide(p)
+    xp, w = reals("logit", p)
     return xp.where((w < 0) | (w > 1), math.nan, 1 / (w * (1 - w)))
 
 
@@ -42,7 +42,7 @@ def logit(p: T) -> T:
 
     Do not use it on the output of a sigmoid: keep the logits.
     """
-    xp, w = wide(p)
+    xp, w = reals("logit", p)
     s = 2 * w - 1
     middle = xp.abs(s) < 1 / 3
     s = xp.where(middle, s, 0.0)

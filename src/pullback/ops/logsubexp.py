@@ -18,12 +18,12 @@ import numpy as np
 from pullback.elementwise import elementwise
 from pullback.example import example
 from pullback.ops.log1mexp import log1mexp
-from pullback.ops.precision import difference, narrow, wide
+from pullback.ops.precision import difference, narrow, reals
 from pullback.typed import T
 
 
 def _slopes(a: Any, b: Any) -> tuple[Any, Any]:
-    xp, v, w = wide(a, b)
+    xp, v, w = reals("logsubexp", a, b)
     d, rest = difference(xp, v, w)
     left = -xp.expm1(-d)
     e = xp.exp(-d) * (1 - rest)
@@ -51,6 +51,6 @@ def logsubexp(a: T, b: T) -> T:
 
     Do not use it where either may be the greater: the logarithm of a negative number is NaN.
     """
-    xp, v, w = wide(a, b)
+    xp, v, w = reals("logsubexp", a, b)
     d, _ = difference(xp, v, w)
     return narrow(v + log1mexp(d), a, b)  # type: ignore[no-any-return]

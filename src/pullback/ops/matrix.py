@@ -85,17 +85,20 @@ def broadened(gaps: Any, width: Any) -> Any:
     """Give g / (g² + w²): 1/g away from 0, and 0 at 0, where its slope is 0, too.
 
     By the formula that is 1/w². A value less itself stands on every diagonal: 1/w² times its rounding is no
-    slope of anything.
+    slope of anything. Written as 1 / (g + w·(w/g)), for squares leave the range of the dtype where 1/g does
+    not; what is far below w counts as 0.
     """
     xp = namespace(gaps)
-    one = gaps == 0
+    one = xp.abs(gaps) <= 1e-30 * width
     safe = xp.where(one, xp.ones_like(gaps), gaps)
-    return xp.where(one, xp.zeros_like(gaps), safe / (safe * safe + width * width))
+    return xp.where(one, xp.zeros_like(gaps), 1 / (safe + width * (width / safe)))
 
 
 def signs(v: Any) -> Any:
     """Give 1 or −1 for each column: what makes its largest entry positive."""
     xp, arrays = namespace(v), hosts.of(v).arrays
     v = arrays.stop(v)
+    if v.shape[-2] == 0:
+        return xp.ones_like(xp.sum(v, axis=-2, keepdims=True))
     chosen = xp.sum(arrays.one_hot(xp.argmax(xp.abs(v), axis=-2), v, -2) * v, axis=-2, keepdims=True)
     return xp.where(chosen < 0, -xp.ones_like(chosen), xp.ones_like(chosen))

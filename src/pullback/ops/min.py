@@ -17,7 +17,7 @@ from pullback.define import custom_gradient
 from pullback.example import example
 from pullback.hosts.operation import Function
 from pullback.namespace import namespace
-from pullback.ops.kinks import require_axes, require_ties, shared, tied
+from pullback.ops.kinks import require_axes, require_some, require_ties, shared, tied
 from pullback.typed import T
 
 
@@ -47,6 +47,7 @@ def min(x: T, *, axis: Any = None, keepdims: bool = False, ties: str = "even") -
     """
     axes = require_axes("min", axis, x)
     require_ties("min", ties, axes, x)
+    require_some("min", axes, x)
     xp = namespace(x)
     best = xp.min(x, axis=axes, keepdims=True)
 

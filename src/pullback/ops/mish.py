@@ -48,8 +48,9 @@ def mish(x: T) -> tuple[T, Function]:
 def _value(x: Any) -> Any:
     host = hosts.of(x)
     fused = host.fused.get("mish")
-    if fused is not None:
-        return fused.value(x)
+    found = None if fused is None else fused.value(x)
+    if found is not None:
+        return found
     work = wide("mish", x)
     return narrow(work * host.arrays.tanh(host.arrays.softplus(work)), x)
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from pullback import hosts
 from pullback.dtypes import WIDE
+from pullback.errors import UnsupportedInputError
 from pullback.namespace import namespace
 
 _NUMBERS = (bool, int, float)  # they have the dtype of whatever they meet
@@ -24,6 +25,32 @@ def wide(*values: Any) -> Any:
     if hosts.of(arrays[0]).spec(arrays[0]).dtype in WIDE and dtype == arrays[0].dtype:
         dtype = xp.float32
     return xp, *(_as(xp, value, dtype) for value in values)
+
+
+def reals(verb: str, *values: Any) -> Any:
+    """Give the same of real floating values, or numbers; refuse any other."""
+    kinds = {dtype: kind for dtype, kind in map(_kind, values) if dtype}
+    if "floating" not in kinds.values() or "complex" in kinds.values():
+        raise not_real(verb, ", ".join(kinds))
+    return wide(*values)
+
+
+def _kind(value: Any) -> tuple[str, str]:
+    if isinstance(value, _NUMBERS):
+        return "", ""
+    spec = hosts.of(value).spec(value)
+    return spec.dtype, spec.kind
+
+
+def not_real(verb: str, dtype: str) -> UnsupportedInputError:
+    """Give the error for what a rule of real numbers is not for."""
+    error: UnsupportedInputError = UnsupportedInputError.about(
+        verb,
+        found=f"an input of dtype {dtype}",
+        expected="real floating numbers",
+        fix="cast it to float32 or float64",
+    )
+    return error
 
 
 def _as(xp: Any, value: Any, dtype: Any) -> Any:

@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 from pullback import hosts
 from pullback.errors import OptionError, UnsupportedInputError
 from pullback.namespace import namespace
+from pullback.ops.precision import not_real
 from pullback.options import require_axis
 
 Axis: TypeAlias = "int | tuple[int, ...] | None"
@@ -19,16 +20,22 @@ Axis: TypeAlias = "int | tuple[int, ...] | None"
 
 def wide(verb: str, x: Any) -> Any:
     """Give a real floating input with the digits that a sum of it needs; refuse any other."""
-    host = hosts.of(x)
-    spec = host.spec(x)
-    if spec.kind != "floating":
+    return hosts.of(x).arrays.wide(real(verb, x))
+
+
+def real(verb: str, x: Any) -> Any:
+    """Give an array of real floating numbers; refuse anything else."""
+    if not hasattr(x, "dtype"):
         raise UnsupportedInputError.about(
             verb,
-            found=f"an input of dtype {spec.dtype}",
-            expected="real floating numbers",
-            fix="cast it to float32 or float64",
+            found=f"an input that is a {type(x).__name__}",
+            expected="an array, or a tensor",
+            fix="make an array of it",
         )
-    return host.arrays.wide(x)
+    spec = hosts.of(x).spec(x)
+    if spec.kind != "floating":
+        raise not_real(verb, spec.dtype)
+    return x
 
 
 def narrow(y: Any, like: Any) -> Any:

@@ -5,8 +5,10 @@
 r is computed again in the pullback: the frameworks' own keep it, and TensorFlow every step of the way to it.
 There is nothing faster that keeps as little: PyTorch's kernel keeps r, one number per row.
 
-Domain: every finite x. Edges: ε > 0 makes a row of zeros 0; ε = 0 makes it NaN. Infinities and NaN make a row
-NaN. After B. Zhang and R. Sennrich, Root mean square layer normalization, 2019 (arXiv:1910.07467).
+Domain: every x whose squares are in the range of the dtype (of float32 where that is a half): below 1e19 in
+float32. Beyond, the row is 0, as in the frameworks' own. Edges: ε > 0 makes a row of zeros 0; ε = 0 makes it
+NaN. Infinities and NaN make a row NaN. After B. Zhang and R. Sennrich, Root mean square layer normalization,
+2019 (arXiv:1910.07467).
 """
 
 from __future__ import annotations

@@ -16,13 +16,13 @@ import numpy as np
 
 from pullback.elementwise import elementwise
 from pullback.example import example
-from pullback.ops.precision import narrow, wide
+from pullback.ops.precision import narrow, reals
 from pullback.typed import T
 
 
 def steepness(x: Any) -> tuple[Any, Any, Any]:
     """Give the namespace, where x is at an end or beyond it, and the slope of arcsin elsewhere."""
-    xp, w = wide(x)
+    xp, w = reals("safe_arcsin", x)
     outside = xp.abs(w) >= 1
     inside = xp.where(outside, 0.0, w)
     return xp, outside, 1 / xp.sqrt((1 - inside) * (1 + inside))
@@ -30,7 +30,7 @@ def steepness(x: Any) -> tuple[Any, Any, Any]:
 
 def cut(x: Any) -> tuple[Any, Any]:
     """Give the namespace, and x cut to −1 … 1."""
-    xp, w = wide(x)
+    xp, w = reals("safe_arcsin", x)
     return xp, xp.where(w < -1, -1.0, xp.where(w > 1, 1.0, w))
 
 
@@ -41,7 +41,7 @@ def _slope(x: Any) -> Any:
 
 def at_ends(x: Any) -> Any:
     """0 at x = ±1."""
-    xp, w = wide(x)
+    xp, w = reals("safe_arcsin", x)
     return xp.where(xp.abs(w) == 1, 0.0, math.nan)
 
 

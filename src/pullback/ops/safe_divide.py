@@ -17,12 +17,12 @@ import numpy as np
 
 from pullback.elementwise import elementwise
 from pullback.example import example
-from pullback.ops.precision import narrow, wide
+from pullback.ops.precision import narrow, reals
 from pullback.typed import T
 
 
 def _slopes(a: Any, b: Any) -> tuple[Any, Any]:
-    xp, v, w = wide(a, b)
+    xp, v, w = reals("safe_divide", a, b)
     zero = w == 0
     divisor = xp.where(zero, 1.0, w)
     inverse = 1 / divisor
@@ -31,7 +31,7 @@ def _slopes(a: Any, b: Any) -> tuple[Any, Any]:
 
 def _chosen(a: Any, b: Any) -> Any:
     """0 at b = 0."""
-    xp, v, w = wide(a, b)
+    xp, v, w = reals("safe_divide", a, b)
     chosen = xp.where((w == 0) & (v == v), 0.0, math.nan)
     return chosen, chosen
 
@@ -52,6 +52,6 @@ def safe_divide(a: T, b: T) -> T:
 
     Do not use it where b comes near 0 without being 0: nothing is safe about 1 / 1e-30.
     """
-    xp, v, w = wide(a, b)
+    xp, v, w = reals("safe_divide", a, b)
     zero = w == 0
     return narrow(xp.where(zero & (v == v), 0.0, v / xp.where(zero, 1.0, w)), a, b)  # type: ignore[no-any-return]

@@ -18,13 +18,13 @@ import numpy as np
 
 from pullback.elementwise import elementwise
 from pullback.example import example
-from pullback.ops.precision import narrow, wide
+from pullback.ops.precision import narrow, reals
 from pullback.typed import T
 
 
 def _parts(x: Any, p: Any) -> Any:
     """Give the namespace, where x is outside, x and p, log x, and two factors of xᵖ that lose no digits."""
-    xp, v, w = wide(x, p)
+    xp, v, w = reals("safe_power", x, p)
     outside = (v <= 0) & (w == w)
     base = xp.where(outside, 1.0, v)
     log, kind = xp.log(base), xp.finfo(base.dtype)
@@ -43,7 +43,7 @@ def _slopes(x: Any, p: Any) -> tuple[Any, Any]:
 
 def _chosen(x: Any, p: Any) -> Any:
     """0 at x = 0."""
-    xp, v, w = wide(x, p)
+    xp, v, w = reals("safe_power", x, p)
     chosen = xp.where((v == 0) & (w == w), 0.0, math.nan)
     return chosen, chosen
 

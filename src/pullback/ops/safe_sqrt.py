@@ -16,18 +16,18 @@ import numpy as np
 
 from pullback.elementwise import elementwise
 from pullback.example import example
-from pullback.ops.precision import narrow, wide
+from pullback.ops.precision import narrow, reals
 from pullback.typed import T
 
 
 def _slope(x: Any) -> Any:
-    xp, w = wide(x)
+    xp, w = reals("safe_sqrt", x)
     return xp.where(w <= 0, 0.0, 0.5 / xp.sqrt(xp.where(w <= 0, 1.0, w)))
 
 
 def _chosen(x: Any) -> Any:
     """0 at x = 0."""
-    xp, w = wide(x)
+    xp, w = reals("safe_sqrt", x)
     return xp.where(w == 0, 0.0, math.nan)
 
 
@@ -46,5 +46,5 @@ def safe_sqrt(x: T) -> T:
 
     Do not use it where a negative value is a mistake: it hides it.
     """
-    xp, w = wide(x)
+    xp, w = reals("safe_sqrt", x)
     return narrow(xp.sqrt(xp.where(w <= 0, 0.0, w)), x)  # type: ignore[no-any-return]

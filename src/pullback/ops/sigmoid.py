@@ -14,12 +14,12 @@ import numpy as np
 
 from pullback.elementwise import elementwise
 from pullback.example import example
-from pullback.ops.precision import narrow, wide
+from pullback.ops.precision import narrow, reals
 from pullback.typed import T
 
 
 def _slope(x: Any) -> Any:
-    xp, w = wide(x)
+    xp, w = reals("sigmoid", x)
     e = xp.exp(-xp.abs(w))
     return e / ((1 + e) * (1 + e))
 
@@ -39,6 +39,6 @@ def sigmoid(x: T) -> T:
 
     Do not use it before a cross-entropy: one from logits is more accurate.
     """
-    xp, w = wide(x)
+    xp, w = reals("sigmoid", x)
     e = xp.exp(-xp.abs(w))
     return narrow(xp.where(w < 0, e, 1.0) / (1 + e), x)  # type: ignore[no-any-return]

@@ -26,8 +26,9 @@ from pullback.typed import T
 def silu_of(x: Any) -> Any:
     """Give x·σ(x) by the host's own operation, or the formula."""
     fused = hosts.of(x).fused.get("silu")
-    if fused is not None:
-        return fused.value(x)
+    found = None if fused is None else fused.value(x)
+    if found is not None:
+        return found
     work = wide("silu", x)
     return narrow(work * hosts.of(x).arrays.sigmoid(work), x)
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from pullback.elementwise import elementwise
 from pullback.example import example
-from pullback.ops.precision import narrow, polynomial, wide
+from pullback.ops.precision import narrow, polynomial, reals
 from pullback.typed import T
 
 _TERMS = 11  # |πx| ≤ π/2: the next one is below the last digit of float64
@@ -35,7 +35,7 @@ def _turned(xp: Any, w: Any) -> tuple[Any, Any, Any]:
 
 
 def _slope(x: Any) -> Any:
-    xp, w = wide(x)
+    xp, w = reals("sinc", x)
     near = xp.abs(w) <= 0.5
     square = xp.where(near, math.pi * w, 0.0) * xp.where(near, math.pi * w, 0.0)
     sine, cosine, _ = _turned(xp, xp.where(near, 1.0, w))
@@ -62,7 +62,7 @@ def sinc(x: T) -> T:
 
     Do not use it for sin(x) / x: give it x / π.
     """
-    xp, w = wide(x)
+    xp, w = reals("sinc", x)
     sine, _, far = _turned(xp, w)
     zero = w == 0
     y = xp.where(zero, 1.0, sine / (math.pi * xp.where(zero, 1.0, far)))

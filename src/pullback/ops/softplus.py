@@ -14,7 +14,7 @@ import numpy as np
 
 from pullback.elementwise import elementwise
 from pullback.example import example
-from pullback.ops.precision import narrow, wide
+from pullback.ops.precision import narrow, reals
 from pullback.ops.sigmoid import sigmoid
 from pullback.typed import T
 
@@ -34,7 +34,7 @@ def softplus(x: T) -> T:
 
     Do not use it for large positive values alone: there it is x itself.
     """
-    xp, w = wide(x)
+    xp, w = reals("softplus", x)
     y = xp.where(w < 0, 0.0, w) + xp.log1p(xp.exp(-xp.abs(w)))
     return narrow(y, x)  # type: ignore[no-any-return]
 

@@ -17,12 +17,12 @@ import numpy as np
 from pullback.elementwise import elementwise
 from pullback.example import example
 from pullback.ops.log1mexp import near, rest, slope_of_rest
-from pullback.ops.precision import narrow, wide
+from pullback.ops.precision import narrow, reals
 from pullback.typed import T
 
 
 def _slope(x: Any) -> Any:
-    xp, w = wide(x)
+    xp, w = reals("softplus_inverse", x)
     small, t = near(xp, w)
     s = 1 / xp.where(small, w, 1 - xp.exp(-w))
     return xp.where(w < 0, math.nan, s + xp.where(small, slope_of_rest(t) + 0.5, 0.0))
@@ -43,7 +43,7 @@ def softplus_inverse(x: T) -> T:
 
     Do not use it for values that may be zero: no finite parameter has a softplus of 0.
     """
-    xp, w = wide(x)
+    xp, w = reals("softplus_inverse", x)
     small, t = near(xp, w)
     y = xp.log(xp.where(small, w, 1 - xp.exp(-w))) + xp.where(small, t / 2 + rest(t), w)
     return narrow(y, x)  # type: ignore[no-any-return]

@@ -31,6 +31,8 @@ def _shared(xp: Any, y: Any, dy: Any, axis: int) -> Any:
     """Give each of a run of equal values the mean of its run."""
     place = xp.cumulative_sum(xp.ones_like(xp.argsort(y, axis=axis)), axis=axis) - 1
     n = y.shape[axis]
+    if n == 0:
+        return dy
     before = xp.take_along_axis(y, xp.where(place == 0, place, place - 1), axis=axis)
     starts_here = (place == 0) | (y != before)
     run = xp.cumulative_sum(xp.astype(starts_here, place.dtype), axis=axis) - 1

@@ -10,10 +10,10 @@ L would be 1/g, which is infinite where two singular values are one, or one is 0
 and have no derivative. Broadened by a Lorentzian it is 0 there, and off by (β/g)² elsewhere. The slope of s
 alone is exact where no singular value is 0.
 
-Domain: every matrix; U and V are thin: as many columns as the shorter side. Singular values fall; the largest
-entry of each column of U is positive, so that every framework gives the same. Autodiff gives NaN or ∞ where
-singular values repeat. After J. Townsend, Differentiating the singular value decomposition, 2016; broadened
-after Liao et al. 2019.
+Domain: every finite matrix; U and V are thin: as many columns as the shorter side. Singular values fall; the
+largest entry of each column of U is positive, so that every framework gives the same. Edges: NaN or ∞ in a is
+what the framework makes of it, and refused on NumPy. Autodiff gives NaN or ∞ where singular values repeat.
+After J. Townsend, Differentiating the singular value decomposition, 2016; broadened after Liao et al. 2019.
 """
 
 from __future__ import annotations
@@ -22,8 +22,11 @@ from typing import Any
 
 import numpy as np
 
+from pullback import hosts
 from pullback.define import custom_gradient
+from pullback.errors import UnsupportedInputError
 from pullback.example import example
+from pullback.hosts.numpy import HOST as NUMPY
 from pullback.hosts.operation import Function
 from pullback.namespace import namespace
 from pullback.ops.matrix import broadened, matrix, product, signs, transposed, width
@@ -53,7 +56,7 @@ def svd(a: T, *, broadening: float | None = None) -> tuple[tuple[T, T, T], Funct
     Do not use it for the largest singular value alone: that of a power iteration is cheaper.
     """
     require_number("svd", "broadening", broadening, least=0, fix="broadening=1e-6")
-    u, s, vt = namespace(a).linalg.svd(matrix("svd", a, square=False), full_matrices=False)
+    u, s, vt = namespace(a).linalg.svd(_finite(matrix("svd", a, square=False)), full_matrices=False)
     turn = signs(u)
     u, vt = u * turn, vt * transposed(turn)
 
@@ -63,22 +66,37 @@ def svd(a: T, *, broadening: float | None = None) -> tuple[tuple[T, T, T], Funct
     return (narrow(u, a), narrow(s, a), narrow(vt, a)), grad
 
 
+def _finite(a: Any) -> Any:
+    """Refuse what is not finite on NumPy, whose SVD does not return from an infinity."""
+    if hosts.of(a) is NUMPY and not np.isfinite(a).all():
+        raise UnsupportedInputError.about(
+            "svd",
+            found="a matrix with infinities or NaN",
+            expected="finite numbers",
+            fix="leave them out first",
+        )
+    return a
+
+
 def _decomposed(a: Any, broadening: float | None) -> tuple[Any, Any, Any, Any, Any]:
-    """Give U, s as a row, V, F and L(s), by the rule itself: so every order is broadened."""
+    """Give U, V, 1/gap, s over the sum and 1/s, broadened, by the rule itself: so every order is.
+
+    1/gap times 1/sum is 1/s², which may leave the range where the slope does not.
+    """
     u, s, vt = svd(matrix("svd", a, square=False), broadening=broadening)
     row, column = s[..., None, :], s[..., :, None]
     beta = width(s, broadening)
-    f = broadened(row - column, beta) * broadened(row + column, beta)
-    return u, row, transposed(vt), f, broadened(row, beta)
+    over = broadened(row + column, beta) * row
+    return u, transposed(vt), broadened(row - column, beta), over, broadened(row, beta)
 
 
 def _pulled(du: Any, ds: Any, dvt: Any, a: Any, broadening: float | None) -> Any:
-    u, s, v, f, inverse = _decomposed(a, broadening)
+    u, v, f, over, inverse = _decomposed(a, broadening)
     du, ds, dv = wide("svd", du), wide("svd", ds)[..., None, :], transposed(wide("svd", dvt))
     ut, vt = transposed(u), transposed(v)
     inu, inv = product(ut, du), product(vt, dv)
-    left = f * (inu - transposed(inu)) * s
-    right = transposed(s) * (f * (inv - transposed(inv)))
+    left = f * (inu - transposed(inu)) * over
+    right = f * (inv - transposed(inv)) * transposed(over)
     inside = product(product(u, left + right) + u * ds, vt)
     across = product((du - product(u, inu)) * inverse, vt)
     return inside + across + product(u * inverse, transposed(dv - product(v, inv)))
@@ -86,10 +104,10 @@ def _pulled(du: Any, ds: Any, dvt: Any, a: Any, broadening: float | None) -> Any
 
 @svd.pushforward
 def _pushed(da: Any, a: Any, *, broadening: float | None = None) -> Any:
-    u, s, v, f, inverse = _decomposed(a, broadening)
+    u, v, f, over, inverse = _decomposed(a, broadening)
     da = wide("svd", da)
     p = product(transposed(u), da, v)
-    pt, column = transposed(p), transposed(s)
-    du = product(u, f * (p * s + column * pt)) + (product(da, v) - product(u, p)) * inverse
-    dv = product(v, f * (column * p + pt * s)) + (product(transposed(da), u) - product(v, pt)) * inverse
+    pt, under = transposed(p), transposed(over)
+    du = product(u, f * (p * over + under * pt)) + (product(da, v) - product(u, p)) * inverse
+    dv = product(v, f * (under * p + pt * over)) + (product(transposed(da), u) - product(v, pt)) * inverse
     return du, namespace(p).linalg.diagonal(p), transposed(dv)

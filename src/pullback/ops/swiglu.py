@@ -20,6 +20,7 @@ from pullback.define import custom_gradient
 from pullback.elementwise import unbroadcast
 from pullback.example import example
 from pullback.hosts.operation import Function
+from pullback.ops.reduced import real
 from pullback.ops.silu import silu_of, silu_pulled
 from pullback.typed import T
 
@@ -50,7 +51,8 @@ def swiglu(gate: T, x: T) -> tuple[T, Function]:
 
 def _value(gate: Any, x: Any) -> Any:
     fused = hosts.of(gate).fused.get("swiglu")
-    return silu_of(gate) * x if fused is None else fused.value(gate, x)
+    found = None if fused is None else fused.value(gate, x)
+    return silu_of(gate) * real("swiglu", x) if found is None else found
 
 
 def _pulled(dy: Any, gate: Any, x: Any) -> tuple[Any, Any]:

@@ -16,12 +16,12 @@ import numpy as np
 from pullback.elementwise import elementwise
 from pullback.example import example
 from pullback.ops.log1p import log1p
-from pullback.ops.precision import narrow, wide
+from pullback.ops.precision import narrow, reals
 from pullback.typed import T
 
 
 def _slopes(x: Any, y: Any) -> tuple[Any, Any]:
-    xp, v, w = wide(x, y)
+    xp, v, w = reals("xlog1py", x, y)
     base, nothing = _base(xp, v, w)
     return xp.where(nothing, -math.inf, log1p(base)), xp.where(w < -1, math.nan, v / (1 + base))
 
@@ -48,6 +48,6 @@ def xlog1py(x: T, y: T) -> T:
 
     Do not use it where y is far from 0: `pb.ops.xlogy` of 1 + y is the same there.
     """
-    xp, v, w = wide(x, y)
+    xp, v, w = reals("xlog1py", x, y)
     base, _ = _base(xp, v, w)
     return narrow(xp.where((v == 0) & (w == w), 0.0, v * log1p(base)), x, y)  # type: ignore[no-any-return]

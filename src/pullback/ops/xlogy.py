@@ -16,12 +16,12 @@ import numpy as np
 
 from pullback.elementwise import elementwise
 from pullback.example import example
-from pullback.ops.precision import narrow, wide
+from pullback.ops.precision import narrow, reals
 from pullback.typed import T
 
 
 def _slopes(x: Any, y: Any) -> tuple[Any, Any]:
-    xp, v, w = wide(x, y)
+    xp, v, w = reals("xlogy", x, y)
     base, nothing = _base(xp, v, w)
     return xp.where(nothing, -math.inf, xp.log(base)), xp.where(w < 0, math.nan, v / base)
 
@@ -48,6 +48,6 @@ def xlogy(x: T, y: T) -> T:
 
     Do not use it for an entropy whose gradient is needed at a probability of 0: that is infinite.
     """
-    xp, v, w = wide(x, y)
+    xp, v, w = reals("xlogy", x, y)
     base, _ = _base(xp, v, w)
     return narrow(xp.where((v == 0) & (w == w), 0.0, v * xp.log(base)), x, y)  # type: ignore[no-any-return]

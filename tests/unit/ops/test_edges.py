@@ -9,7 +9,7 @@ import pytest
 from slopes import FRAMEWORKS, slopes
 
 import pullback as pb
-from pullback.errors import OptionError
+from pullback.errors import OptionError, UnsupportedInputError
 
 INF, NAN = np.inf, np.nan
 EDGES = {
@@ -168,9 +168,22 @@ def test_the_smallest_numbers_are_themselves_or_zero(name):
         (lambda x: pb.ops.max(x, ties="all"), "one of 'even', 'first'"),
         (lambda x: pb.ops.max(np.ones((2, 2)), ties="first"), "along 2 axes"),
         (lambda x: pb.ops.median(x[:0]), "no value"),
+        (lambda x: pb.ops.max(x[:0]), "no value"),
+        (lambda x: pb.ops.min(x[None, :0], axis=1), "no value"),
+        (lambda x: pb.ops.max(x, axis=(0, 0)), "each axis once"),
+        (lambda x: pb.ops.attention(*[x.reshape(1, 3, 1)] * 3, scale=np.nan), "scale=nan"),
         (lambda x: pb.ops.sort(x, axis=1), "axis=1"),
     ],
 )
 def test_a_bad_option_is_refused(call, said):
     with pytest.raises(OptionError, match=said):
         call(np.ones(3))
+
+
+@pytest.mark.parametrize("name", exact.TABLE)
+@pytest.mark.parametrize("dtype", ["int32", "complex64"])
+def test_what_is_no_real_floating_number_is_refused(name, dtype):
+    """A root of 2 that is 1, in the dtype of its input, would be no answer."""
+    given = [np.ones(2, dtype)] * len(exact.TABLE[name].points("float16"))
+    with pytest.raises(UnsupportedInputError, match=f"{dtype}(.|\n)*real floating numbers"):
+        getattr(pb.ops, name)(*given)

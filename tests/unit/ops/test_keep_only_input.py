@@ -29,6 +29,7 @@ TABLE = {
         lambda g, x: functional.gelu(g, approximate="tanh") * x,
         [GATE, X],
     ),
+    "geglu broadcast": (ops.geglu, lambda g, x: functional.gelu(g) * x, [GATE[:, :1], X]),
     "rms_norm": (ops.rms_norm, lambda x, s: functional.rms_norm(x, (6,), s, 1e-6), [X, SCALE]),
     "layer_norm": (ops.layer_norm, lambda x, s, b: functional.layer_norm(x, (6,), s, b), [X, SCALE, OFFSET]),
     "batch_norm": (

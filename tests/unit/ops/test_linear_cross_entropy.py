@@ -309,7 +309,8 @@ def test_a_label_outside_is_told_in_a_graph_and_is_nan_where_nobody_can_be_told(
 
 
 @pytest.mark.parametrize(
-    ("taped", "compiled", "products"), [(True, True, 3), (False, True, 1), (True, False, 4), (False, False, 1)]
+    ("taped", "compiled", "products"),
+    [(True, True, 3), (False, True, 1), (True, False, 4), (False, False, 1)],
 )
 def test_a_graph_has_as_many_products_as_its_way_needs(taped, compiled, products):
     x, w, labels = tf.ones((4, 3)), tf.ones((5, 3)), tf.range(4)

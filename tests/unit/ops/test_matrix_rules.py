@@ -22,6 +22,13 @@ def projector(a):
     return v @ pb.namespace(v).matrix_transpose(v)
 
 
+# cotangents of the vectors alone
+DECOMPOSED = {
+    ops.eigh: [np.zeros(3), DY[:3, :3]],
+    ops.svd: [DY[:3, :3], np.zeros(3), DY[:3, :3].T],
+}
+
+
 @pytest.mark.parametrize("host", ASK)
 def test_a_function_of_a_subspace_has_its_gradient_where_eigenvalues_repeat(host):
     q = np.linalg.qr(G[:3, :3])[0]
@@ -33,6 +40,24 @@ def test_a_function_of_a_subspace_has_its_gradient_where_eigenvalues_repeat(host
     true = inside @ (dy + dy.T) @ outside / (2.0 - 1.0)
     np.testing.assert_allclose(p, inside, atol=1e-12)
     np.testing.assert_allclose(found, (true + true.T) / 2, atol=1e-9)
+
+
+@pytest.mark.parametrize("host", ASK)
+@pytest.mark.parametrize("rule", [ops.eigh, ops.svd], ids=["eigh", "svd"])
+def test_a_small_or_large_matrix_has_the_gradient_of_its_size(rule, host):
+    """The vectors are those of any multiple, so their slope is that of a over the factor."""
+    a = np.float32(G[:3, :3] + G[:3, :3].T)
+    for factor in (np.float32(2.0**-100), np.float32(2.0**100)):
+        _, (plain,) = ASK[host](rule, [a], DECOMPOSED[rule])
+        _, (found,) = ASK[host](rule, [a * factor], DECOMPOSED[rule])
+        np.testing.assert_allclose(found * factor, plain, rtol=1e-3, atol=1e-4 * np.abs(plain).max())
+
+
+@pytest.mark.parametrize("host", ASK)
+def test_a_matrix_of_nothing_has_a_decomposition_of_nothing(host):
+    for rule, shape in ((ops.eigh, (0, 0)), (ops.svd, (0, 3)), (ops.svd, (3, 0))):
+        _, (found,) = ASK[host](rule, [np.zeros(shape)])
+        assert found.shape == shape
 
 
 @pytest.mark.parametrize("host", ASK)

@@ -71,9 +71,10 @@ def test_nothing_is_kept_beyond_the_inputs(name):
 
 
 @pytest.mark.parametrize("host", ASK)
-def test_half_precision_is_that_of_double_rounded(host):
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_half_precision_is_that_of_double_rounded(dtype, host):
     ours, _, arrays = of("geglu, biases")
-    kind, roundoff = DTYPES["bfloat16"]
+    kind, roundoff = DTYPES[dtype]
     given = [a.astype(kind) for a in arrays]
     (expected,), slopes = ASK[host](ours, [np.asarray(a, np.float64) for a in given], [np.ones_like(DY)])
     (found,), gradients = ASK[host](ours, given, [np.ones_like(DY)])

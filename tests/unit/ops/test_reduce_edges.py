@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import tensorflow as tf
+import torch
 from asked import ASK
 
 import pullback as pb
@@ -45,7 +46,10 @@ EDGES = [
     ("prod", [0, 3], 0, [3, 0]),
     ("prod", [], 1, []),
     ("cumprod", [2, 0, 3], [2, 0, 0], [1, 8, 0]),
+    ("prod", [[], [], []], 1, [[], [], []]),
     ("cumprod", [], [], []),
+    ("sort", [], [], []),
+    ("sort", [[], []], [[], []], [[], []]),
     ("rms_norm", [0, 0], [0, 0], [1e3, 1e3]),
     ("layer_norm", [7, 7], [0, 0], [0, 0]),
 ]
@@ -148,10 +152,24 @@ REFUSED = [
     (lambda: ops.safe_norm(np.ones(3) * 1j), "UnsupportedInputError", "complex128"),
     (lambda: ops.prod(np.ones([2, 3]), axis=(0, -2)), "OptionError", "each axis once"),
     (lambda: ops.gelu(np.ones(3), approximate="erf"), "OptionError", "'none', 'tanh'"),
+    (lambda: ops.gelu(torch.arange(3)), "UnsupportedInputError", "int64"),
+    (lambda: ops.layer_norm(torch.ones(3, dtype=torch.bool)), "UnsupportedInputError", "bool"),
+    (lambda: ops.batch_norm(torch.ones(2, 3) * 1j), "UnsupportedInputError", "complex64"),
+    (lambda: ops.swiglu(torch.arange(3), torch.arange(3)), "UnsupportedInputError", "int64"),
+    (lambda: ops.geglu(torch.ones(3), 0.5), "UnsupportedInputError", "a float"),
+    (lambda: ops.geglu(torch.ones(3), torch.ones(3), approximate="erf"), "OptionError", "'none', 'tanh'"),
+    (lambda: ops.layer_norm([[1.0, 2.0]]), "UnsupportedInputError", "a list"),
+    (lambda: ops.kl_divergence(np.ones(3), 0.5), "UnsupportedInputError", "a float"),
+    (lambda: ops.svd(np.full([2, 2], np.inf)), "UnsupportedInputError", "infinities"),
     (lambda: ops.cholesky(np.ones([2, 3])), "UnsupportedInputError", r"\(2, 3\)"),
     (lambda: ops.logdet(np.ones(3)), "UnsupportedInputError", "square matrices"),
     (lambda: ops.eigh(np.eye(2), broadening=-1.0), "OptionError", "broadening=-1.0"),
     (lambda: ops.layer_norm(np.ones(3), eps=-1.0), "OptionError", "eps=-1.0"),
+    (
+        lambda: ops.categorical_cross_entropy_from_logits(np.ones([2, 3]), np.array([0, 1]), axis=None),
+        "OptionError",
+        "axis=None",
+    ),
     (
         lambda: ops.categorical_cross_entropy_from_logits(np.ones([2, 3]), np.array([0, 1, 2])),
         "UnsupportedInputError",

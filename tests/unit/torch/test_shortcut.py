@@ -123,6 +123,36 @@ def test_a_name_that_means_something_else_closes_it(rule, name, monkeypatch):
     assert not shortcuts(rule, X)
 
 
+@pytest.mark.parametrize("given", [((), {"factor": 3.0}), ((3.0,), {}), ((), {"factor": 3})])
+def test_a_call_with_options_takes_it_too(given):
+    @pb.custom_gradient
+    def times(x, factor=1.0, *, name="one"):
+        def grad(dy):
+            return dy * factor if name == "one" else dy * torch.nan
+
+        return x * factor, grad
+
+    args, options = given
+    for _ in range(3):
+        (gradient,) = torch.autograd.grad(times(X, *args, name="one", **options).sum(), X)
+        assert torch.equal(gradient, torch.full((2,), 3.0))
+    assert len(times.rule.shortcuts) == 1
+    (gradient,) = torch.autograd.grad(times(X, 2.0, name="two").sum(), X)  # other options of the same types
+    assert torch.equal(times(X, 2.0, name="two"), X * 2)
+    assert gradient.isnan().all()
+
+
+def test_options_that_are_equal_and_not_the_same_take_one_each():
+    @pb.custom_gradient
+    def signed(x, zero):
+        return torch.copysign(x, torch.tensor(zero)), lambda dy: dy * np.copysign(1.0, zero)
+
+    for _ in range(3):
+        for zero in (0.0, -0.0, np.nan):
+            assert torch.equal(signed(X, zero), torch.copysign(X, torch.tensor(zero)))
+    assert len(signed.rule.shortcuts) == 3
+
+
 class Counting(TorchFunctionMode):
     """Count the products that are computed."""
 

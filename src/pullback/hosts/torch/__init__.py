@@ -7,12 +7,13 @@ single tensors.
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
 
-from pullback.dtypes import kind
+from pullback.dtypes import Kind, kind
 from pullback.errors import UnsupportedInputError
 from pullback.hosts import refusals
 from pullback.hosts.base import Host, Linear, Opener
@@ -37,6 +38,13 @@ from pullback.hosts.torch.run import run
 # What every call looks at, several times.
 _TENSOR, _PARAMETER, _STRIDED = torch.Tensor, torch.nn.Parameter, torch.strided
 _FLOATING = arrays.FLOATING
+
+
+@functools.cache
+def _facts(dtype: Any) -> tuple[str, Kind]:
+    """Give the name of a dtype, and its kind."""
+    name = str(dtype).removeprefix("torch.")
+    return name, kind(name)
 
 
 class TorchHost(Host):
@@ -100,8 +108,7 @@ class TorchHost(Host):
     def spec(self, tensor: Any) -> Spec:
         if not isinstance(tensor, _TENSOR):
             tensor = torch.as_tensor(tensor)
-        name = str(tensor.dtype).removeprefix("torch.")
-        return Spec(private.shape_of(tensor), name, kind(name))
+        return Spec(private.shape_of(tensor), *_facts(tensor.dtype))
 
     def differentiable(self, tensor: Any) -> bool:
         dtype = tensor.dtype

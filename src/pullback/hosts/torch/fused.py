@@ -29,6 +29,24 @@ def _plain(pull: Callable[..., Any]) -> Callable[..., Any]:
     return pulled
 
 
+def _floating(value: Callable[..., Any]) -> Callable[..., Any]:
+    """Decline what is no tensor of real floating numbers: the formula has the words for it."""
+
+    def valued(x: Any, *args: Any) -> Any:
+        return value(x, *args) if torch.is_tensor(x) and x.is_floating_point() else None
+
+    return valued
+
+
+def _activation(value: Callable[..., Any], pull: Callable[..., Any]) -> Fused:
+    """Give a function of each number; a cotangent of another shape or dtype is for the formula."""
+
+    def pulled(dy: Any, x: Any, *options: Any) -> Any:
+        return pull(dy, x, *options) if dy.shape == x.shape and dy.dtype == x.dtype else None
+
+    return Fused(_floating(value), _plain(pulled))
+
+
 def _gelu(x: Any, approximate: str) -> Any:
     return functional.gelu(x, approximate=approximate)
 
@@ -41,16 +59,17 @@ def _gated(activation: Callable[..., Any], pull: Callable[..., Any]) -> Fused:
     """Give activation(gate)·x, for a gate and an x of one shape."""
 
     def value(gate: Any, x: Any, *options: Any) -> Any:
+        if not torch.is_tensor(x) or gate.shape != x.shape or gate.dtype != x.dtype:
+            return None
         found = activation(gate, *options)
-        whole = gate.shape == x.shape and gate.dtype == x.dtype and not private.transforming()
-        return found.mul_(x) if whole else found * x
+        return found * x if private.transforming() else found.mul_(x)
 
     def pulled(dy: Any, gate: Any, x: Any, *options: Any) -> Any:
         if gate.shape != x.shape or gate.dtype != x.dtype:
             return None
         return pull(dy * x, gate, *options), activation(gate, *options).mul_(dy)
 
-    return Fused(value, _plain(pulled))
+    return Fused(_floating(value), _plain(pulled))
 
 
 def _layer_norm(x: Any, scale: Any, offset: Any, count: int, eps: float) -> Any:
@@ -62,7 +81,7 @@ def _layer_norm_pulled(dy: Any, x: Any, scale: Any, offset: Any, count: int, eps
     # The kernel is twice as fast with both of them as with none.
     weight = torch.ones(shape, dtype=x.dtype, device=x.device) if scale is None else scale
     bias = torch.zeros_like(weight) if offset is None else offset
-    _, mean, rate = _aten.native_layer_norm(x, shape, weight, bias, eps)
+    mean, rate = _aten.native_layer_norm(x, shape, weight, bias, eps)[1:]  # its y is let go at once
     wanted = [True, scale is not None, offset is not None]
     found = _aten.native_layer_norm_backward(dy, x, shape, mean, rate, scale, offset, wanted)
     return tuple(part for part in found if part is not None)
@@ -102,11 +121,11 @@ def _batch_norm_pulled(dys: Any, x: Any, scale: Any, offset: Any, eps: float) ->
 
 
 FUSED = {
-    "batch_norm": Fused(_batch_norm, _plain(_batch_norm_pulled)),
+    "batch_norm": Fused(_floating(_batch_norm), _plain(_batch_norm_pulled)),
     "geglu": _gated(_gelu, _gelu_pulled),
-    "gelu": Fused(_gelu, _plain(_gelu_pulled)),
-    "layer_norm": Fused(_layer_norm, _plain(_layer_norm_pulled)),
-    "mish": Fused(functional.mish, _plain(_aten.mish_backward)),
-    "silu": Fused(functional.silu, _plain(_aten.silu_backward)),
+    "gelu": _activation(_gelu, _gelu_pulled),
+    "layer_norm": Fused(_floating(_layer_norm), _plain(_layer_norm_pulled)),
+    "mish": _activation(functional.mish, _aten.mish_backward),
+    "silu": _activation(functional.silu, _aten.silu_backward),
     "swiglu": _gated(functional.silu, _aten.silu_backward),
 }

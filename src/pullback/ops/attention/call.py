@@ -12,6 +12,7 @@ from pullback.namespace import namespace
 from pullback.ops.attention.chunked import chunked
 from pullback.ops.linear import chunks
 from pullback.ops.linear.kernels import kernels_of
+from pullback.options import require_number
 from pullback.unconverted import unconverted
 
 _FUSED = ("torch",)  # the frameworks with a kernel that holds no scores
@@ -57,6 +58,7 @@ def attention(
     lead, heads, s, d, t = _read(q, k, v)
     mask, bias = _tensor(q, mask, "mask"), _tensor(q, bias, "bias")
     groups = heads // int(k.shape[-3])
+    require_number("attention", "scale", scale, least=-math.inf, fix="scale=0.125")
     scale = 1 / math.sqrt(d) if scale is None else scale
     if chunk is None and mask is None and bias is None:
         fused = _fused(q)

@@ -98,7 +98,7 @@ def product(a: Any, b: Any) -> Any:
 
 
 def into(g: Any, w: Any) -> Any:
-    return tf.matmul(g, wide(w))
+    return tf.matmul(wide(g), wide(w))
 
 
 def across(g: Any, x: Any) -> Any:
