@@ -9,7 +9,6 @@ the same way.
 
 from __future__ import annotations
 
-import functools
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -93,16 +92,21 @@ class Plan:
         body = self.rule.body
         if self.flat:
             return body
-        options = {slot.name: slot.leaves[0] for slot in self.slots if slot.passed and not slot.has_tensor}
-        others = [slot for slot in self.slots if slot.name not in options]
-        if options.keys() <= self.keywords and _is_flat(others, self.keywords):
-            return functools.partial(body, **options)  # a call of Python's less
+        marks = [object() for _ in range(self.count)]
+        args, kwargs = self.arguments(marks)
+        places = [args.index(mark) for mark in marks if mark in args]
 
-        def run(*tensors: Any) -> Any:
-            args, kwargs = self.arguments(tensors)
-            return body(*args, **kwargs)
+        def run(*tensors: Any) -> Any:  # what is not a tensor stands in its place already
+            given = args.copy()
+            for place, tensor in zip(places, tensors):
+                given[place] = tensor
+            return body(*given, **kwargs)
 
-        return run
+        def run_by_name(*tensors: Any) -> Any:
+            given, named = self.arguments(tensors)
+            return body(*given, **named)
+
+        return run if len(places) == self.count else run_by_name
 
     def named(self, tensors: Sequence[Any]) -> dict[str, Any]:
         """Give all arguments by their names."""
