@@ -115,7 +115,7 @@ class JaxHost(Host):
     run = staticmethod(run)
 
     def apply(self, operation: Operation, tensors: list[Any]) -> list[Any]:
-        if self.bypasses(operation):
+        if self.bypassed is not None and self.bypasses(operation):
             return operation.forward(tensors)[0]
         return apply(operation, tensors)
 
