@@ -47,9 +47,18 @@ def unpooled_twice():
     return torch.autograd.grad(y.sum(), x)[0], torch.tensor([[[0.0, 1.0]]])
 
 
+def norm_at_zero():
+    """The gradient at zero is zero times the upstream one, and so is its derivative by that."""
+    x = torch.zeros(3, dtype=torch.float64, requires_grad=True)
+    v = torch.tensor(0.7, dtype=torch.float64, requires_grad=True)
+    (g,) = torch.autograd.grad(torch.linalg.norm(x, 4.0), x, v, create_graph=True)
+    return torch.autograd.grad(g.sum(), v)[0], torch.zeros_like(v)
+
+
 KNOWN = {
     "nn.functional.linear_cross_entropy/chunked": chunked_cross_entropy,
     "as_strided_scatter": strided_scatter,
+    "linalg.norm/subgradients_at_zero": norm_at_zero,
     "nn.functional.ctc_loss": unnormalised_ctc,
     "nn.functional.max_unpool1d": unpooled_twice,
     "nn.functional.max_unpool2d": unpooled_twice,
