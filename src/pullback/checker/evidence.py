@@ -214,8 +214,8 @@ class Evidence:
     def wrong_entries(self, place: int) -> Array:
         """Mark the entries of an input whose gradient is wrong for some cotangent."""
         assert self.true is not None
-        pairs = zip(self.true, self.claimed)
-        return np.any([self.differs(self.shaped(t, place), self.shaped(c, place)) for t, c in pairs], axis=0)
+        pairs = [(self.shaped(t, place), self.shaped(c, place)) for t, c in zip(self.true, self.claimed)]
+        return np.asarray(np.logical_or.reduce([self.differs(t, c) for t, c in pairs]))
 
     def fails(self, place: int) -> bool:
         """Tell whether the derivative test fails where one input is moved alone."""
