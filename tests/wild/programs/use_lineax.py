@@ -1,7 +1,6 @@
 """Fit a matrix by the norm of what a linear solve leaves."""
 
 import jax
-import jax.numpy as jnp
 import lineax as lx
 
 keys = jax.random.split(jax.random.key(0), 3)
