@@ -313,6 +313,7 @@ class Adapter(Framework):
             by_steps=self.by_steps,
             opaque=self.opaque,
             switches=switches.of(self, self.run(oracle or itself)),
+            repeats=switches.repeats(self, self.run(oracle or itself)),
             explicit=functools.partial(rules.says_second, self),
             astype=self.astype,
             intent=intent,

@@ -97,6 +97,8 @@ class Subject:
     opaque: Callable[[], bool] | None = None
     # Gives, by operation, what is zero where an operation inside switches.
     switches: Callable[[Arrays], list[tuple[str, Array]]] | None = None
+    # Counts how often the operation runs that the function repeats most, as the steps of a loop do.
+    repeats: Callable[[Arrays], int] | None = None
     explicit: Callable[[], bool] | None = None  # tells whether the rule says its own second order
     astype: Callable[..., Subject | None] | None = None
     intent: Intent = EXACT

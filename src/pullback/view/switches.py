@@ -52,12 +52,29 @@ def gaps_of(name: str, operands: Sequence[Any], floor: Callable[[Any], Any]) -> 
     return []
 
 
+def _inside(adapter: Adapter) -> Any:
+    """Import how the host looks inside; None where it cannot."""
+    try:
+        return import_module(f"pullback.view.{hosts.framework_of(adapter.host)}.switches")
+    except ModuleNotFoundError:
+        return None
+
+
+def repeats(adapter: Adapter, body: Run) -> Callable[[Arrays], int] | None:
+    """Give how often a function runs its most frequent operation, by its inputs."""
+    inside = _inside(adapter)
+
+    def count(inputs: Arrays) -> int:
+        with adapter.surroundings():
+            return int(inside.repeats(body, adapter.sources(inputs)))
+
+    return None if inside is None else count
+
+
 def of(adapter: Adapter, body: Run) -> Callable[[Arrays], list[tuple[str, Array]]] | None:
     """Give the gaps of a function and its pullback by its inputs; None on a host that cannot look inside."""
-    framework = hosts.framework_of(adapter.host)
-    try:
-        inside = import_module(f"pullback.view.{framework}.switches")
-    except ModuleNotFoundError:
+    inside = _inside(adapter)
+    if inside is None:
         return None
     run, by_hand = adapter.run(), rules.by_hand(adapter)
 

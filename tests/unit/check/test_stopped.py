@@ -8,6 +8,8 @@ import tensorflow as tf
 import torch
 
 import pullback as pb
+from pullback import hosts, view
+from pullback.checker import check_subject
 from pullback.checker.numeric import derivative_test
 from pullback.checker.problem import Problem
 from pullback.checker.settings import Settings
@@ -150,3 +152,52 @@ def test_where_a_solver_does_not_converge_is_no_verdict(factor):
     assert report.verdict == ("right" if factor == 1 else "wrong"), report
     notes = [f.sentence for f in report.findings if f.verdict == "note"]
     assert factor != 1 or any("need not have come to its end" in said for said in notes), notes
+
+
+def steps(a, b, count=40):
+    """Integrate y' = sin(a·y) from b."""
+    y = b
+    for _ in range(count):
+        middle = y + 0.025 * np.sin(a * y)
+        y = y + 0.05 * np.sin(a * middle)
+    return y
+
+
+def exact(x, d, hidden=0.0, branch=0.0):
+    """Give its gradient by differences, and mistakes that the given point does not show."""
+    a, b = x
+    h = 1e-20
+    slope = np.array([steps(a + 1j * h, b).imag, steps(a, b + 1j * h).imag]) / h
+    return d * (slope + hidden * b * np.array([1.0, 0.0]) + branch * (a > 2.0))
+
+
+@pytest.mark.parametrize("mistake", [{"hidden": 0.3}, {"branch": 0.3}])
+def test_a_mistake_in_a_loop_that_the_given_point_hides_is_found(subject_of, mistake):
+    """A state of zeros, and a branch: the error is there at once, or all of it is."""
+    settings = Settings(seed=1, probes=("derivative",))
+    for wrong in ({}, mistake):
+        subject = subject_of(
+            lambda x: steps(x[0], x[1]),
+            lambda x, d, wrong=wrong: exact(x, d, **wrong),
+            np.array([0.7, 0.0 if "hidden" in mistake else 0.4]),
+            repeats=lambda inputs: 40,
+        )
+        assert check_subject(subject, settings).verdict == ("wrong" if wrong else "right")
+
+
+def loop(xp, count):
+    def run(x):
+        for _ in range(count):
+            x = xp.sin(x)
+        return x
+
+    return run
+
+
+@pytest.mark.parametrize("count", [2, 40])
+@pytest.mark.parametrize("host", HOSTS)
+def test_a_loop_is_told_from_a_formula(host, count):
+    xp = {"PyTorch": torch, "TensorFlow": tf, "JAX": jnp}[host]
+    x = HOSTS[host][1]([0.5, 1.0])
+    subject = view.subject_of(hosts.of(x), loop(xp, count), (x,), {})
+    assert subject.repeats(subject.inputs) == count

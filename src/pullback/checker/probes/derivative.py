@@ -9,6 +9,7 @@ from itertools import chain
 import numpy as np
 
 from pullback.checker.budget import SHARE, Budget
+from pullback.checker.drift import drifts
 from pullback.checker.equation import Outcome
 from pullback.checker.examine import examine, excuse
 from pullback.checker.finding import Finding
@@ -35,6 +36,7 @@ WHY = {
     "random": "it draws random numbers, and says of them that they have no gradient",
     "no gradient": "no gradient flows to any input",
 }
+INEXACT = "where what it repeats is less exact: the error begins far from the given arguments, and grows"
 UNFINISHED = "where what it iterates, to a tolerance, need not have come to its end"
 
 
@@ -108,8 +110,12 @@ def question(subject: Subject, settings: Settings) -> Iterator[Finding]:
                 said = f"not the derivative at a point of the checker's own ({point.label}) {why}"
                 yield Finding("derivative", "note", said, point=point.label, inputs=point.inputs)
             continue
-        if found.verdict == "wrong" and iterates(Problem.of(subject), settings.rng(24)):
-            said = f"not the derivative at a point of the checker's own ({point.label}), {UNFINISHED}"
+        loop = found.verdict == "wrong" and (
+            (iterates(Problem.of(subject), settings.rng(24)) and UNFINISHED)
+            or (drifts(subject, point, settings) and INEXACT)
+        )
+        if loop:
+            said = f"not the derivative at a point of the checker's own ({point.label}), {loop}"
             yield Finding("derivative", "note", said, point=point.label, inputs=point.inputs)
             return
         if found.verdict == "wrong":

@@ -70,7 +70,8 @@ def nonlinear(problem: Problem, rng: np.random.Generator, accuracy: float = 0.0)
         return Broken("the gradient is not finite for a zero upstream gradient", np.zeros_like(a), False)
     size = float(max(np.abs(ga).max(initial=0), np.abs(gb).max(initial=0)))
     # A gradient that was computed in float32 has the digits of float32, whatever its dtype is.
-    coarse = all(np.array_equal(g, g.astype(np.float32)) for g in (ga, gb, mixed))
+    with np.errstate(over="ignore"):
+        coarse = all(np.array_equal(g, g.astype(np.float32)) for g in (ga, gb, mixed))
     unit = max(problem.unit, SINGLE) if coarse else problem.unit
     rounding = max(64 * unit * np.sqrt(problem.y.size), accuracy / 16)
     tolerance = rounding * max(size, 1e-300)

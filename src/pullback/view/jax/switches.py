@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -14,6 +15,7 @@ from pullback.view.jax.program import quick
 from pullback.view.switches import Gaps, gaps_of
 
 TRACES = True  # the pullback is part of what is traced
+ENDLESS = 1000  # steps of a loop that says no number
 _NAMES = {"rem": "remainder", "integer_pow": "pow", "clamp": "clamp", "reduce_prod": "prod"}
 
 
@@ -60,3 +62,22 @@ def _walk(jaxpr: Jaxpr, consts: Sequence[Any], given: Sequence[Any], found: Gaps
             outputs = outputs if eqn.primitive.multiple_results else [outputs]
         known.update(zip(eqn.outvars, outputs))
     return [v.val if isinstance(v, Literal) else known[v] for v in jaxpr.outvars]
+
+
+def repeats(run: Run, sources: Sequence[Any]) -> int:
+    """Count how often the most frequent operation runs, on one shape."""
+    counted: Counter[Any] = Counter()
+    _count(jax.make_jaxpr(run)(list(sources)).jaxpr, 1, counted)
+    return max(counted.values(), default=0)
+
+
+def _count(jaxpr: Jaxpr, times: int, counted: Counter[Any]) -> None:
+    """Count the equations of a jaxpr, and those inside of them."""
+    for eqn in jaxpr.eqns:
+        name = eqn.primitive.name
+        steps = {"while": ENDLESS, "scan": eqn.params.get("length", 1)}.get(name, 1)
+        inner = [p for p in eqn.params.values() if isinstance(p, ClosedJaxpr)]
+        for closed in inner:
+            _count(closed.jaxpr, steps * times, counted)
+        if not inner:
+            counted[name, str(eqn.outvars[0].aval)] += times

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -12,6 +13,7 @@ from pullback.view.switches import Gaps, gaps_of
 from pullback.view.tensorflow.leaves import quiet
 
 TRACES = True  # the pullback is part of what is traced
+ENDLESS = 1000  # steps of a loop of the graph
 _NAMES = {
     "Greater": "gt", "GreaterEqual": "ge", "Less": "lt", "LessEqual": "le", "Equal": "eq", "NotEqual": "ne",
     "Maximum": "maximum", "Minimum": "minimum", "ClipByValue": "clamp", "Floor": "floor", "Ceil": "ceil",
@@ -51,3 +53,22 @@ def look(run: Run) -> Callable[[Sequence[Any]], Gaps]:
         return list(zip(names[key], values))
 
     return gaps
+
+
+def repeats(run: Run, sources: Sequence[Any]) -> int:
+    """Count how often the most frequent operation runs, on one shape."""
+    with quiet(), tf.Graph().as_default() as graph:
+        run(
+            [s if isinstance(s, tf.Variable) else tf.compat.v1.placeholder(s.dtype, s.shape) for s in sources]
+        )
+    operations = [op for op in graph.get_operations() if op.inputs and op.outputs]
+    definition = graph.as_graph_def()
+    nodes = (*definition.node, *(n for f in definition.library.function for n in f.node_def))
+    if any("While" in node.op for node in nodes):
+        return ENDLESS
+    counted = Counter((op.type, str(op.outputs[0].shape)) for op in operations)
+    return max(counted.values(), default=0)
+
+
+def _placeholder(tensor: Any) -> Any:
+    return tf.compat.v1.placeholder(tensor.dtype, tensor.shape)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -29,6 +30,7 @@ class _Listening(TorchFunctionMode):
     def __init__(self) -> None:
         super().__init__()
         self.gaps: Gaps = []
+        self.counted: Counter[Any] = Counter()
 
     def __torch_function__(
         self,
@@ -44,7 +46,10 @@ class _Listening(TorchFunctionMode):
         if any(isinstance(a, torch.Tensor) and a.is_floating_point() for a in operands):
             with torch.no_grad():
                 self.gaps += [(spelled, gap) for gap in _safe(name, operands)]
-        return func(*args, **(kwargs or {}))
+        made = func(*args, **(kwargs or {}))
+        if isinstance(made, torch.Tensor):
+            self.counted[spelled, made.shape] += 1
+        return made
 
 
 def _safe(name: str, operands: Sequence[Any]) -> list[Any]:
@@ -64,3 +69,10 @@ def look(run: Run) -> Callable[[Sequence[Any]], Gaps]:
         return listening.gaps
 
     return gaps
+
+
+def repeats(run: Run, sources: Sequence[Any]) -> int:
+    """Count how often the most frequent operation runs, on one shape."""
+    with _Listening() as listening:
+        run(sources)
+    return max(listening.counted.values(), default=0)
