@@ -75,7 +75,10 @@ BESIDE = {
 TOGETHER = {
     "tensorflow": [],
     "jax": ["tests/unit/jax/test_arguments.py::test_two_frameworks_in_one_call_are_refused"],
-    "torch": ["tests/unit/torch/test_operator.py::test_a_body_of_another_framework_is_refused"],
+    "torch": [
+        "tests/unit/torch/test_operator.py::test_a_body_of_another_framework_is_refused",
+        "tests/unit/torch/test_shortcut.py::test_one_of_another_framework_keeps_no_rule_from_it",
+    ],
 }
 # What a job leaves out: PyTorch's compiler knows no `id` of functions in 2.6. Rules run uncompiled there, and
 # PyTorch refuses a single graph of them, as a strict export asks for.

@@ -171,8 +171,8 @@ def function_of(
         for listen in listeners:
             listen(function, args, kwargs)
         rule = function.rule
-        shortcut = rule.shortcuts.get(len(args))
-        if shortcut is not None and not kwargs:
+        shortcut = rule.shortcuts.get((len(args), type(args[0]))) if args and not kwargs else None
+        if shortcut is not None:
             result = shortcut(args)
             if result is not None:
                 return result

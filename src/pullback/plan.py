@@ -82,10 +82,9 @@ class Plan:
         where = self.rule.where
         return [self.host.tensor(t, where=where, argument=name) for t, name in zip(tensors, self.names)]
 
-    @property
-    def way(self) -> Any:
-        """Name the plan for a shorter way: where the call is tensors alone, their number is enough."""
-        return self.count if self.flat else self
+    def way(self, tensors: Sequence[Any]) -> Any:
+        """Name the plan for a shorter way: a call of tensors alone by what is seen of it without a plan."""
+        return (self.count, type(tensors[0])) if self.flat else self
 
     def body(self) -> Callable[..., Any]:
         """Give the body as a function of the tensors alone."""

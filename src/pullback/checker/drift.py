@@ -40,14 +40,18 @@ def _late(subject: Subject, given: Problem, way: Array, settings: Settings) -> b
         found = derivative_test(moved, settings.rng(25), settings)
         return found.discrepancy if found.verdict == "wrong" else 0.0
 
+    early = EARLY * np.linalg.norm(given.x) / max(float(np.linalg.norm(way)), np.finfo(float).tiny)
     right, wrong, begun = 0.0, 1.0, error(1.0)
     faint = FAINT * begun
     for _ in range(HALVINGS if begun else 0):
+        if wrong <= early:  # it was there from the start
+            return False
+        if right > early and begun < faint:
+            return True
         middle = (right + wrong) / 2
         found = error(middle)
         if found:
             wrong, begun = middle, found
         else:
             right = middle
-    late = right * np.linalg.norm(way) > EARLY * np.linalg.norm(given.x)
-    return bool(late and begun < faint)
+    return bool(right > early and begun < faint)

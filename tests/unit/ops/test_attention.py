@@ -182,3 +182,18 @@ def test_by_default_a_chunk_of_scores_is_small():
         return jax.nn.softmax(q @ jnp.swapaxes(k, -1, -2) / 4) @ v
 
     assert memory(pb.ops.attention) < 0.5 * memory(plain)
+
+
+def test_pytorch_pushes_maps_and_compiles_it_whole():
+    q, k, v, along = (torch.tensor(drawn(2, 4, 3) + i / 4) for i in range(4))
+
+    def attend(q):
+        return pb.ops.attention(q, k, v)
+
+    pushed = torch.func.jvp(attend, (q,), (along,))[1]
+    close(pushed, torch.func.jvp(lambda q: plain(q, k, v), (q,), (along,))[1])
+    close(torch.vmap(attend)(torch.stack([q, along])), torch.stack([attend(q), attend(along)]))
+    compiled = torch.compile(attend, backend="aot_eager", fullgraph=True)
+    close(compiled(q), plain(q, k, v))
+    moving = q.clone().requires_grad_()
+    close(*(torch.autograd.grad(f(moving).square().sum(), moving)[0] for f in (compiled, attend)))

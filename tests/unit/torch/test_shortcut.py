@@ -35,7 +35,7 @@ def by_alias(x):
 
 
 def shortcuts(rule, *args):
-    return rule.rule.shortcuts.get(len(args))
+    return rule.rule.shortcuts.get((len(args), type(args[0])))
 
 
 def test_a_rule_that_reaches_nothing_takes_it_from_the_second_call_on():
@@ -99,6 +99,25 @@ def test_whole_numbers_among_its_tensors_open_no_second_one():
         (gradient,) = torch.autograd.grad(taken(X, torch.tensor([1]), scale=3.0).sum(), X)
         assert gradient.equal(torch.tensor([0.0, 3.0]))
     assert len(taken.rule.shortcuts) == 1
+
+
+def test_one_of_another_framework_keeps_no_rule_from_it():
+    import tensorflow
+
+    x = tensorflow.ones(2)
+
+    @pb.custom_gradient
+    def double(x):
+        return x * 2, lambda dy: dy * 2
+
+    for _ in range(3):
+        with tensorflow.GradientTape() as tape:
+            tape.watch(x)
+            y = double(x)
+        assert tape.gradient(y, x).numpy().tolist() == [2, 2]
+    for _ in range(3):
+        double(X)
+    assert shortcuts(double, X)
 
 
 def test_a_grad_that_closes_over_nothing_takes_it():

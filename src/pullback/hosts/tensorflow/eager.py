@@ -32,8 +32,9 @@ def apply(operation: Operation, tensors: list[Any]) -> list[Any]:
     known = operation.plan.memo.get(_EFFECTS) if closed else None
     if known is not None:  # it needs no listening
         plan = operation.plan
-        if plan.way not in plan.rule.shortcuts:
-            plan.rule.shortcuts[plan.way] = shortcut(operation, known)
+        way = plan.way(tensors)
+        if way not in plan.rule.shortcuts:
+            plan.rule.shortcuts[way] = shortcut(operation, known)
         result, variables, mark = _unrecorded(plan.body(), tensors, plan.where)
         ran = operation.ran(tensors, result)  # type: ignore[attr-defined]
         return _recorded(operation, tensors, ran, variables, known, mark)

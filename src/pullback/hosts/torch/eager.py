@@ -29,8 +29,9 @@ def apply(operation: Operation, tensors: list[Any], below: bool = False) -> list
         return (captures.below(operation, tensors) if below else operation.forward(tensors))[0]
     if is_closed(operation) and effects.is_quiet(operation):  # for the calls to come
         plan = operation.plan
-        if plan.way not in plan.rule.shortcuts:
-            plan.rule.shortcuts[plan.way] = shortcut(operation, record)
+        way = plan.way(tensors)
+        if way not in plan.rule.shortcuts:
+            plan.rule.shortcuts[way] = shortcut(operation, record)
     return record(operation, tensors, None, below)
 
 

@@ -120,7 +120,24 @@ def _batch_norm_pulled(dys: Any, x: Any, scale: Any, offset: Any, eps: float) ->
     return tuple(parts)
 
 
+def _recorded(*args: Any) -> None:
+    """Decline: PyTorch records the kernel itself, and has its pullback."""
+
+
+def _attention(q: Any, k: Any, v: Any, causal: bool, scale: float, groups: int) -> Any:
+    """Attend by the kernel of PyTorch, which holds no scores either, and which PyTorch differentiates itself.
+
+    It has neither tangents nor batches of its own.
+    """
+    if private.transforming() or private.level() >= 0:
+        return None
+    return functional.scaled_dot_product_attention(
+        q, k, v, is_causal=causal, scale=scale, enable_gqa=groups > 1
+    )
+
+
 FUSED = {
+    "attention": Fused(_attention, _recorded),
     "batch_norm": Fused(_floating(_batch_norm), _plain(_batch_norm_pulled)),
     "geglu": _gated(_gelu, _gelu_pulled),
     "gelu": _activation(_gelu, _gelu_pulled),

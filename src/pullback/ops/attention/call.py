@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from importlib import import_module
 from typing import Any
 
 from pullback import hosts
@@ -12,13 +11,11 @@ from pullback.namespace import namespace
 from pullback.ops.attention.chunked import chunked
 from pullback.ops.linear import chunks
 from pullback.ops.linear.kernels import kernels_of
+from pullback.ops.whole import whole
 from pullback.options import require_number
-from pullback.unconverted import unconverted
-
-_FUSED = ("torch",)  # the frameworks with a kernel that holds no scores
 
 
-@unconverted
+@whole
 def attention(
     q: Any,
     k: Any,
@@ -34,7 +31,8 @@ def attention(
 
     Exact, and of any order of derivative. A query that sees no key gives zeros, and no gradient. PyTorch's
     own fused kernel, `scaled_dot_product_attention`, is used where there is neither mask nor bias nor
-    `chunk`: it is faster, and PyTorch refuses its second derivative; give `chunk` for one.
+    `chunk`, and outside of `torch.func` and forward mode: it is faster, and PyTorch refuses its second
+    derivative; give `chunk` for one.
 
     Args:
         q: Queries, (…, heads, S, d).
@@ -61,9 +59,10 @@ def attention(
     require_number("attention", "scale", scale, least=-math.inf, fix="scale=0.125")
     scale = 1 / math.sqrt(d) if scale is None else scale
     if chunk is None and mask is None and bias is None:
-        fused = _fused(q)
-        if fused is not None:
-            return fused(q, k, v, causal=causal, scale=scale, groups=groups)
+        fused = hosts.of(q).fused.get("attention")
+        found = None if fused is None else fused.value(q, k, v, causal, scale, groups)
+        if found is not None:
+            return found
     if mask is not None and "bool" not in str(mask.dtype):
         raise OptionError.about(
             "attention",
@@ -148,10 +147,3 @@ def _laid(xp: Any, a: Any, name: str, shape: tuple[Any, ...], groups: int) -> An
     parts = xp.reshape(a, (*lead, 1 if heads == 1 else keys, group, s, t))
     full = xp.broadcast_to(parts, (*whole, keys, group, s, t))
     return xp.permute_dims(xp.reshape(full, (-1, group, s, t)), (2, 0, 1, 3))
-
-
-def _fused(q: Any) -> Any:
-    """Give the kernel that a framework has itself, if there is one that is faster."""
-    role = hosts.role(type(q))
-    framework = "" if isinstance(role, hosts.Role) else hosts.framework_of(role)
-    return import_module(f"{__package__}.{framework}").fused if framework in _FUSED else None
