@@ -121,10 +121,12 @@ class Report:
         if self.verdict == "wrong":
             first = self.failures[0]
             where = f"{self.name} ({self.source})" if self.source else self.name
-            measured = f"; measured {first.measured:.9g}, claimed {first.claimed:.9g}"
+            found = first.sentence
+            if first.measured is not None:
+                found += f"; measured {first.measured:.9g}, claimed {first.claimed:.9g}"
             raise WrongGradientError.about(
                 where,
-                found=first.sentence + ("" if first.measured is None else measured),
+                found=found,
                 expected=self.intent,
                 why=f"{len(self.failures)} probe(s) failed; seed {self.seed}",
                 fix=self.patch or first.edit or first.reproducer,

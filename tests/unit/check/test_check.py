@@ -60,6 +60,13 @@ def test_a_wrong_gradient_raises_with_its_cause(subject_of):
         report.raise_if_wrong()
 
 
+def test_a_failure_without_a_measured_number_raises_too(subject_of):
+    report = check_subject(subject_of(np.sin, lambda x, d: (d * np.cos(x))[:1], X), QUICK)
+    assert report.failures[0].measured is None
+    with pytest.raises(WrongGradientError, match="shape"):
+        report.raise_if_wrong()
+
+
 def test_the_same_seed_gives_the_same_report(subject_of):
     subject = subject_of(np.tanh, lambda x, d: d * (1 - x * x), X)
     first, second = (check_subject(subject, QUICK).to_dict()["findings"] for _ in range(2))

@@ -202,9 +202,8 @@ def next_order(operation: Operation, tensors: list[Any], cotangents: list[Any], 
     if got.second is None:
         return got.inputs
     second = operation.second(len(cotangents))
-    given = iter(
-        operation.host.apply(second, tensors + cotangents)
-    )  # in a graph, too: `tape.jacobian` runs one
+    # in a graph, too: `tape.jacobian` runs one
+    given = iter(operation.host.apply(second, tensors + cotangents))
     return [None if cotangent is None else next(given) for cotangent in got.inputs]
 
 
