@@ -9,9 +9,9 @@ On PyTorch its own kernels run, forward and backward: they keep the input alone 
 keeps four tensors of the size of its input, six in the approximate form; here the formula runs.
 
 Domain: every finite x. The form with erf, which PyTorch's kernels and TensorFlow run, loses its digits below
-−5; JAX and NumPy run erfc, which has all but two decimals of them. Edges: −∞ is NaN, for ∞·0 is; the limit
-is 0 with slope 0. So is the slope at ∞, and on PyTorch the value. NaN stays NaN. After D. Hendrycks and
-K. Gimpel, Gaussian error linear units, 2016 (arXiv:1606.08415).
+−5; JAX and NumPy run erfc, which has all but two decimals of them. Edges: −∞ is NaN, for ∞·0 is, though the
+limit is 0 with slope 0; at ∞ the slope is NaN too, and on PyTorch the value. NaN stays NaN. After
+D. Hendrycks and K. Gimpel, Gaussian error linear units, 2016 (arXiv:1606.08415).
 """
 
 from __future__ import annotations
