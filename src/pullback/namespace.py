@@ -2,7 +2,8 @@
 
 A body written with `xp = pb.namespace(x)` names no framework, so it runs on each of them, and on NumPy for
 values. A namespace is a module of the framework's own world wherever there is one: `jax.numpy` and NumPy as
-they are, array-api-compat for PyTorch. TensorFlow has none; ours is a thin table of its functions.
+they are, array-api-compat for PyTorch. TensorFlow has none; ours is a thin table of its functions. What a
+namespace makes lies where its arrays do: on PyTorch a new tensor would be the CPU's beside one of a GPU.
 """
 
 from __future__ import annotations
@@ -71,7 +72,8 @@ def namespace(x: Any, *more: Any) -> Any:
             why="a Python number belongs to no framework",
             fix="pb.namespace(x), where x is a tensor argument of the body",
         )
-    return _module(hosts.framework_of(host), host.name)
+    module, device = _module(hosts.framework_of(host), host.name), host.device(owner)
+    return module if device is None else _at(module, device)
 
 
 def _host_of(value: Any) -> Host:
@@ -106,6 +108,22 @@ def _module(framework: str, name: str) -> ModuleType:
         if isinstance(function, FunctionType) and function.__module__.startswith("pullback."):
             unconverted(function)
     return module
+
+
+@functools.cache
+def _at(module: ModuleType, device: Any) -> ModuleType:
+    """Give a namespace that makes its arrays on a device, unless another one is said."""
+
+    def asarray(value: Any, /, **options: Any) -> Any:
+        made = value if hasattr(value, "device") else module.asarray(value, **{"device": device, **options})
+        return module.asarray(made, **options)
+
+    there = ModuleType(module.__name__, module.__doc__)
+    vars(there).update(vars(module))
+    for name in ("arange", "empty", "eye", "full", "linspace", "ones", "zeros"):
+        setattr(there, name, functools.partial(getattr(module, name), device=device))
+    there.asarray = asarray  # type: ignore[attr-defined]
+    return there
 
 
 def _kind(value: Any) -> str:

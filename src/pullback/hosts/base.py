@@ -91,6 +91,10 @@ class Facts(ABC):
         """Keep what `zeros` needs to know of an output, and not the output itself."""
         return self.spec(output)
 
+    def device(self, tensor: Tensor) -> Any:
+        """Give where new tensors must be made to meet a tensor; None if the framework sees to that."""
+        return None
+
     # Answers that are true as they stand; a host that can tell more, quickly, spares a call the long way.
 
     def readable(self, tensor: Tensor) -> bool:

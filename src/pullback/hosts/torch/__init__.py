@@ -110,6 +110,10 @@ class TorchHost(Host):
             tensor = torch.as_tensor(tensor)
         return Spec(private.shape_of(tensor), *_facts(tensor.dtype))
 
+    def device(self, tensor: Any) -> Any:
+        device = getattr(tensor, "device", None)
+        return None if device is None or device.type == "cpu" else device
+
     def differentiable(self, tensor: Any) -> bool:
         dtype = tensor.dtype
         return dtype.is_floating_point or dtype.is_complex

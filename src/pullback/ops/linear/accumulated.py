@@ -45,10 +45,9 @@ def weighted_sum(
         z = k.raw_product(xs, w, bias, room)
         made = k.fused(z, ys, **options) or loss_and_slopes(k, capped(k.wide(z), cap), ys, **options)
         losses, g = made
-        weights = cs[:, None]
-        blocks = (weights * k.into(g, w), losses)
-        db = [b + k.across(g, weights)[:, 0] for b in db]
-        return (total + xp.sum(cs * losses), k.added(dw, g, weights * k.wide(xs), start), *db), blocks
+        dw = k.added(dw, g, k.weighed(xs, cs), start)
+        db = [b + k.across(g, cs[:, None])[:, 0] for b in db]
+        return (total + xp.sum(cs * losses), dw, *db), (k.scaled(k.into(g, w), cs), losses)
 
     carry = (xp.sum(k.zeros(x)), k.sums_of(w), *([] if bias is None else [xp.zeros_like(k.wide(bias))]))
     (total, *dws), (dx, losses) = k.fold(k.length(x), chunk, look, carry, (x, coefficients))

@@ -18,6 +18,7 @@ from pullback.ops.linear.plain import room as room
 from pullback.ops.linear.plain import scaled as scaled
 from pullback.ops.linear.plain import softmax as softmax
 from pullback.ops.linear.plain import times as times
+from pullback.ops.linear.plain import weighed as weighed
 
 
 def adds_in_place(w: Any) -> bool:

@@ -78,6 +78,9 @@ class Kernels(Protocol):
     def softmax(self, z: Array, level: Array) -> tuple[Array, Array]:
         """Give the softmax of each row and log Σ exp(z − level), of its largest or 0; z is used up."""
 
+    def weighed(self, x: Array, c: Array) -> Array:
+        """Give c·x, a number a row, as `added` takes it."""
+
     def scaled(self, e: Array, factors: Array) -> Array:
         """Give e times a factor a row; e is used up."""
 

@@ -43,5 +43,9 @@ def added(dw: Array, g: Array, x: Array, start: Any) -> Array:
     return dw + kernels_of(x).across(g, x)
 
 
+def weighed(x: Array, c: Array) -> Array:
+    return kernels_of(x).wide(x) * c[:, None]
+
+
 def scaled(e: Array, factors: Array) -> Array:
     return e * factors[:, None]

@@ -19,6 +19,7 @@ from pullback.ops.linear.plain import room as room
 from pullback.ops.linear.plain import scaled as scaled
 from pullback.ops.linear.plain import softmax as softmax
 from pullback.ops.linear.plain import times as times
+from pullback.ops.linear.plain import weighed as weighed
 
 HELD = 2**23  # XLA has a second array of that size, for the slopes
 

@@ -110,7 +110,6 @@ def sums_of(w: Any) -> Any:
 
 
 def added(dw: Any, g: Any, x: Any, start: Any) -> Any:
-    x = x.to(dw.dtype) if _is_fast(dw) else x
     if dw.dtype == g.dtype == x.dtype and _free(dw, g, x):
         return dw.addmm_(g.T, x, beta=0 if start == 0 else 1)
     return across(g, x) if start == 0 else dw + across(g, x)
@@ -144,6 +143,12 @@ def softmax(z: Any, level: Any) -> tuple[Any, Any]:
     e = z.sub_(level[:, None]).exp_()
     total = e.sum(1)
     return e.div_(total[:, None]), torch.log(total)
+
+
+def weighed(x: Any, c: Any) -> Any:
+    if not _is_fast(x) or not _free(x, c) or not hosts.of(x).idle([x, c]):
+        return (wide(x) * c[:, None]).to(x.dtype if _is_fast(x) else c.dtype)
+    return torch.mul(x, c[:, None], out=torch.empty_like(x))  # in float32, and nothing of it is held
 
 
 def scaled(e: Any, factors: Any) -> Any:
