@@ -115,8 +115,8 @@ def _at(module: ModuleType, device: Any) -> ModuleType:
     """Give a namespace that makes its arrays on a device, unless another one is said."""
 
     def asarray(value: Any, /, **options: Any) -> Any:
-        made = value if hasattr(value, "device") else module.asarray(value, **{"device": device, **options})
-        return module.asarray(made, **options)
+        stays = not isinstance(hosts.role(type(value)), Role)  # a tensor is where it was put
+        return module.asarray(value, **(options if stays else {"device": device, **options}))
 
     there = ModuleType(module.__name__, module.__doc__)
     vars(there).update(vars(module))

@@ -44,13 +44,12 @@ def _kind(value: Any) -> tuple[str, str]:
 
 def not_real(verb: str, dtype: str) -> UnsupportedInputError:
     """Give the error for what a rule of real numbers is not for."""
-    error: UnsupportedInputError = UnsupportedInputError.about(
+    return UnsupportedInputError.about(
         verb,
         found=f"an input of dtype {dtype}",
         expected="real floating numbers",
         fix="cast it to float32 or float64",
     )
-    return error
 
 
 def _as(xp: Any, value: Any, dtype: Any) -> Any:

@@ -229,6 +229,7 @@ def test_what_it_makes_lies_where_its_arrays_do():
     xp = pb.namespace(x, 2.0)
     made = [xp.arange(3), xp.zeros((3,)), xp.ones(3), xp.full((3,), 2.0), xp.eye(3), xp.asarray([1.0, 2.0])]
     made += [xp.linspace(0, 1, 3), xp.empty((3,)), xp.asarray(2, dtype=xp.float64), xp.asarray(x)]
+    made += [xp.asarray(np.ones(2)), xp.asarray(np.float32(1))]  # NumPy's arrays name a device, too
     assert {tensor.device.type for tensor in made} == {"meta"}
     assert [made[0].dtype, made[8].dtype] == [torch.int64, torch.float64]
     assert xp.zeros((3,), device="cpu").device.type == "cpu"
