@@ -10,7 +10,7 @@ the same way.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from math import copysign
 from typing import Any, NoReturn
@@ -292,13 +292,30 @@ def _refuse_no_tensor(rule: Rule, found: Sequence[_Argument]) -> NoReturn:
     """Say that nothing in a call can be differentiated."""
     listed = ", ".join(f"{a.name}={type(a.leaves[0]).__name__}" for a in found if a.leaves)
     numbers = [a.name for a in found if a.leaves and type(a.leaves[0]) is int]
+    why = "ints, strings, callables and None are statics: there is nothing to differentiate"
+    fix = f"write {numbers[0]} as a float or a tensor" if numbers else "pass a tensor"
+    for argument, kind, framework, inside in _hidden(found):
+        names = ", ".join(f"{argument}.{field}" for field in inside)
+        why = f"{framework} knows no structure `{kind}`: the tensors in it are not seen"
+        fix = f"pass {names}, or register `{kind}` with {framework}"
     raise NoTensorError.about(
         rule.where,
         found=f"no argument is a tensor ({listed or 'no arguments'})",
         expected="at least one tensor, variable, NumPy array or float",
-        why="ints, strings, callables and None are statics: there is nothing to differentiate",
-        fix=f"write {numbers[0]} as a float or a tensor" if numbers else "pass a tensor",
+        why=why,
+        fix=fix,
     )
+
+
+def _hidden(found: Sequence[_Argument]) -> Iterator[tuple[str, str, str, list[str]]]:
+    """List the arguments that are objects with tensors in them: name, type, framework, and which fields."""
+    for argument in found:
+        fields = getattr(argument.leaves[0], "__dict__", {}) if argument.leaves else {}
+        owners = {name: hosts.role(type(value)) for name, value in fields.items()}
+        inside = {name: owner for name, owner in owners.items() if not isinstance(owner, Role)}
+        if inside:
+            first = next(iter(inside.values()))
+            yield argument.name, type(argument.leaves[0]).__name__, first.name, list(inside)
 
 
 def _hashable(static: Any) -> Any:

@@ -85,18 +85,17 @@ def _find(kind: type) -> Host | Role:
     return Role.STATIC
 
 
-_openers: dict[type, Opener | None] = {}
+_openers: dict[type, Opener] = {}
 
 
 def opener(value: Any) -> Opener | None:
     """Find how a structure of a framework's or a user's own kind is taken apart; None for a leaf."""
     kind = type(value)
-    if kind in _openers:
-        return _openers[kind]
-    found = None
-    if kind.__module__ != "builtins" and role(kind) is Role.STATIC:
+    found = _openers.get(kind)
+    if found is None and kind.__module__ != "builtins" and role(kind) is Role.STATIC:
         found = next((found for h in loaded() if (found := h.opener(value)) is not None), None)
-    _openers[kind] = found
+        if found is not None:  # what is a leaf today may be registered tomorrow
+            _openers[kind] = found
     return found
 
 

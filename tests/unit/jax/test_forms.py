@@ -74,6 +74,23 @@ def test_a_registered_dataclass_is_a_structure_of_outputs(mode):
     assert isinstance(mode(spread)(jnp.ones(2)), Pair)
 
 
+def test_a_dataclass_is_refused_by_its_fields_and_a_structure_once_it_is_registered(mode):
+    @dataclasses.dataclass
+    class Late:
+        a: Any
+        b: Any
+
+    @pb.custom_gradient
+    def product(late):
+        return late.a * late.b, lambda dy: Late(dy * late.b, dy * late.a)
+
+    gradient = jax.grad(lambda a, b: product(Late(a, b)), (0, 1))
+    with pytest.raises(pb.errors.NoTensorError, match=r"pass late\.a, late\.b, or register `Late` with JAX"):
+        mode(gradient)(2.0, 3.0)
+    jax.tree_util.register_dataclass(Late, ["a", "b"], [])
+    assert mode(gradient)(2.0, 3.0) == (3.0, 2.0)
+
+
 def test_complex_cotangents_are_those_of_the_documented_convention(mode):
     seen = []
 

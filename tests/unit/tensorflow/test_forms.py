@@ -1,6 +1,8 @@
 """Every form in which a body may return its outputs, and a `grad` its cotangents."""
 
 import collections
+import dataclasses
+from typing import Any
 
 import numpy as np
 import pytest
@@ -344,3 +346,41 @@ def test_the_function_keeps_its_name_and_documentation_and_shows_its_rule():
     assert documented.__doc__ == "Say something."
     text = repr(documented.rule)
     assert text.startswith("<rule documented(x, k) · different on purpose: teaching · test_forms.py:")
+
+
+@dataclasses.dataclass
+class Nest:
+    """A structure that says how TensorFlow takes it apart; `n` is no part of it."""
+
+    a: Any
+    b: Any
+    n: int = 2
+
+    def __tf_flatten__(self):
+        return (self.n,), (self.a, self.b)
+
+    @classmethod
+    def __tf_unflatten__(cls, metadata, parts):
+        return cls(*parts, *metadata)
+
+
+@pytest.mark.parametrize("mode", [lambda f: f, tf.function], ids=["eager", "graph"])
+def test_a_dataclass_that_tf_nest_takes_apart_is_a_structure(mode):
+    @pb.custom_gradient
+    def product(nest):
+        return nest.a * nest.b * nest.n, lambda dy: Nest(dy * nest.b * nest.n, dy * nest.a * nest.n, nest.n)
+
+    with tf.GradientTape() as tape:
+        tape.watch([X, Y])
+        out = mode(lambda x, y: product(Nest(x, y)))(X, Y)
+    for found, expected in zip(tape.gradient(out, [X, Y]), [2 * Y, 2 * X]):
+        close(found, expected)
+
+
+def test_a_dataclass_that_tf_nest_takes_apart_is_a_structure_of_outputs():
+    both = pb.custom_gradient(lambda x: (Nest(2 * x, 3 * x), lambda d: 2 * d.a + 3 * d.b))
+    with tf.GradientTape() as tape:
+        tape.watch(X)
+        out = both(X)
+    assert isinstance(out, Nest)
+    close(tape.gradient(out.b, X), [3.0, 3.0, 3.0])

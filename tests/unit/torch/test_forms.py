@@ -1,5 +1,9 @@
 """What a body may return and its `grad` may be and give, as docs/contract.md says, on tensors of PyTorch."""
 
+import dataclasses
+from typing import Any
+
+import pytest
 import torch
 
 import pullback as pb
@@ -89,3 +93,38 @@ def test_a_list_of_the_caller_stays_one_list():
 
     f(leaf(1.0, 2.0)).sum().backward()
     assert log == [2.0]
+
+
+def pair_type():
+    @dataclasses.dataclass
+    class Pair:
+        a: Any
+        b: Any
+
+    return Pair
+
+
+def test_a_dataclass_is_refused_by_its_fields_and_a_structure_once_it_is_registered():
+    kind = pair_type()
+
+    @pb.custom_gradient
+    def product(pair):
+        return pair.a * pair.b, lambda dy: kind(dy * pair.b, dy * pair.a)
+
+    a, b = leaf(1.0, 2.0), leaf(3.0, 4.0)
+    with pytest.raises(pb.errors.NoTensorError, match=r"pass pair\.a, pair\.b, or register `Pair` with PyTorch"):
+        product(kind(a, b))
+    torch.export.register_dataclass(kind)
+    product(kind(a, b)).sum().backward()
+    assert (a.grad.tolist(), b.grad.tolist()) == ([3, 4], [1, 2])
+
+
+def test_a_registered_dataclass_is_a_structure_of_outputs():
+    kind = pair_type()
+    torch.export.register_dataclass(kind)
+    both = pb.custom_gradient(lambda x: (kind(2 * x, 3 * x), lambda d: 2 * d.a + 3 * d.b))
+    x = leaf(1.0, 2.0)
+    out = both(x)
+    assert isinstance(out, kind)
+    out.b.sum().backward()
+    assert x.grad.tolist() == [3, 3]

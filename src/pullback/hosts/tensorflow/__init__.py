@@ -18,7 +18,7 @@ import tensorflow as tf
 from pullback.dtypes import COMPUTING, kind
 from pullback.errors import UnsupportedInputError
 from pullback.hosts import refusals
-from pullback.hosts.base import Host, Linear
+from pullback.hosts.base import Host, Linear, Opener
 from pullback.hosts.foreign import Foreign
 from pullback.hosts.keras import is_weight
 from pullback.hosts.operation import Operation
@@ -49,6 +49,9 @@ class TensorFlowHost(Host):
     def owns(self, kind: type) -> bool:
         native = issubclass(kind, (tf.Tensor, tf.Variable, tf.__internal__.CompositeTensor))
         return native or (is_weight(kind) and hasattr(kind, "__tf_tensor__"))
+
+    def opener(self, value: Any) -> Opener | None:
+        return _open if hasattr(type(value), "__tf_flatten__") else None
 
     # ── tensors ──────────────────────────────────────────────────────────────────────────────────────────
 
@@ -232,6 +235,12 @@ class TensorFlowHost(Host):
     loop = staticmethod(control.loop)
     repeat = staticmethod(control.repeat)
     require = staticmethod(control.require)
+
+
+def _open(value: Any) -> tuple[list[Any], Callable[[Sequence[Any]], Any]]:
+    """Take one level of a structure apart that says itself how, as `tf.nest` does."""
+    metadata, parts = value.__tf_flatten__()
+    return list(parts), functools.partial(type(value).__tf_unflatten__, metadata)
 
 
 HOST = TensorFlowHost()

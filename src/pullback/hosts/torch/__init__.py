@@ -58,7 +58,9 @@ class TorchHost(Host):
         return issubclass(kind, torch.Tensor) or (is_weight(kind) and hasattr(kind, "__torch_function__"))
 
     def opener(self, value: Any) -> Opener | None:
-        return modules.opened if isinstance(value, torch.nn.Module) else None
+        if isinstance(value, torch.nn.Module):
+            return modules.opened
+        return _open if type(value) in private.SUPPORTED_NODES else None
 
     @contextlib.contextmanager
     def alone(self) -> Iterator[None]:
@@ -197,6 +199,13 @@ class TorchHost(Host):
         from pullback.hosts.torch.model import override
 
         return override(function, gradients)
+
+
+def _open(value: Any) -> tuple[list[Any], Callable[[Sequence[Any]], Any]]:
+    """Take one level of a registered structure apart."""
+    node = private.SUPPORTED_NODES[type(value)]
+    parts, context = node.flatten_fn(value)
+    return list(parts), lambda parts: node.unflatten_fn(parts, context)
 
 
 HOST = TorchHost()
