@@ -22,7 +22,7 @@ from pullback.hosts.operation import Tensor
 from pullback.rule import Rule, source_of, written
 from pullback.view import rules, switches, unasked
 from pullback.view.arguments import EVERYTHING, Arguments, Asked, is_array
-from pullback.view.definition import importing, reached
+from pullback.view.definition import reached
 from pullback.view.export import survives_export
 from pullback.view.framework import Framework, Function, Run, Vjp
 from pullback.view.rules import Bodies, How
@@ -334,7 +334,7 @@ class Adapter(Framework):
             words=self.words,
             mends_shapes=self.mends_shapes,
             parameters=tuple(self.written_parameters()),
-            origin=importing(self.function, self.written_name()),
+            imports=self.arguments.imports(self.function, self.written_name()),
             call=unasked.written(self, functools.partial(self.arguments.written, self.written_name())),
         )
 

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from pullback import tree
+from pullback.view.definition import importing
 
 
 def is_number_list(value: Any) -> bool:
@@ -117,6 +118,22 @@ class Arguments:
         parts = [_code(value, f"argument_{i}") for i, value in enumerate(args)]
         parts += [f"{key}={_code(value, key)}" for key, value in kwargs.items()]
         return f"{function}({', '.join(parts)})"
+
+    def imports(self, function: Any, name: str) -> tuple[str, ...]:
+        """List the lines that import the function under its name, and the types of the arguments."""
+        kinds = _types_in([*self.args, *self.kwargs.values()])
+        named = [(function, name), *((kind, kind.__qualname__) for kind in kinds)]
+        return tuple(dict.fromkeys(filter(None, (importing(what, spelled) for what, spelled in named))))
+
+
+def _types_in(value: Any) -> Iterator[type]:
+    """List the types of structures that code must import: named tuples, and those that hosts know."""
+    if not tree.is_container(value):
+        return
+    if tree.is_namedtuple(value) or not isinstance(value, (tuple, list, Mapping)):
+        yield type(value)
+    for _, part in _steps(value):
+        yield from _types_in(part)
 
 
 def _code(value: Any, name: str) -> str:

@@ -121,7 +121,7 @@ class Subject:
     captured: tuple[str, ...] = ()
     source: str = ""
     text: Callable[[], tuple[str, str]] = lambda: ("", "")  # what the user wrote, and its docstring
-    origin: str = ""  # the line that imports it, where it can be imported
+    imports: tuple[str, ...] = ()  # the lines that import it and the types of its arguments, where any do
     # The outputs that are not judged: the rule gives no gradient by them, and a program asked for none.
     unasked: tuple[str, ...] = ()
     words: Words = field(default_factory=Words)

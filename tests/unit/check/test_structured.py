@@ -1,5 +1,8 @@
 """A rule whose arguments are structures is judged by the same reading of its `grad` as a host's."""
 
+import dataclasses
+from typing import Any, NamedTuple
+
 import jax.numpy as jnp
 import pytest
 import tensorflow as tf
@@ -50,3 +53,31 @@ def test_structured_arguments(host, make, factor, verdict):
     product, arguments = make(factor)
     a, b = HOSTS[host]([0.3, 1.2]), HOSTS[host]([0.7, -0.4])
     assert pb.check(product, *arguments(a, b), seed=0, probes=PROBES, order=1).verdict == verdict
+
+
+class Named(NamedTuple):
+    a: Any
+    b: Any
+
+
+@dataclasses.dataclass
+class Registered:
+    a: Any
+    b: Any
+
+
+torch.export.register_dataclass(Registered)
+
+
+@pb.custom_gradient
+def wrong_product(pair):
+    return pair.a * pair.b, lambda dy: type(pair)(dy * pair.b, 3 * dy * pair.a)
+
+
+@pytest.mark.parametrize("kind", [Named, Registered])
+def test_what_a_failure_prints_imports_the_types_of_the_arguments(kind):
+    pair = kind(torch.tensor([0.3, 1.2]), torch.tensor([0.7, -0.4]))
+    report = pb.check(wrong_product, pair, seed=0, probes=PROBES, order=1)
+    shown = []
+    exec(report.failures[0].reproducer, {"print": shown.append})
+    assert "measured" in shown[-1]
