@@ -67,3 +67,37 @@ def test_a_layer_that_is_called_wrong_keeps_its_weights():
     assert pb.check(layer, X, seed=0, **QUICK).verdict == "wrong"
     for now, then in zip(layer.get_weights(), before):
         np.testing.assert_array_equal(now, then)
+
+
+@pytest.mark.parametrize(("factor", "verdict"), [(1.0, "right"), (2.0, "wrong")])
+def test_so_is_that_of_a_rule_of_pullback_and_of_a_method(factor, verdict):
+    weight = tf.Variable([0.3, -0.8, 1.7, 0.4])
+
+    @pb.custom_gradient
+    def scaled(x):
+        def grad(dy, variables=None):
+            return dy * weight, [factor * tf.reduce_sum(dy * x, 0)]
+
+        return x * weight, grad
+
+    class Layer(tf.keras.layers.Layer):
+        def build(self, shape):
+            self.kernel = self.add_weight(shape=shape[-1:], initializer="ones")
+
+        @pb.custom_gradient
+        def scaled(self, x):
+            def grad(dy, variables=None):
+                return dy * self.kernel, [factor * tf.reduce_sum(dy * x, 0)]
+
+            return x * self.kernel, grad
+
+        def call(self, x):
+            return self.scaled(x)
+
+    layer = Layer()
+    layer(X)
+    for function in (scaled, layer.scaled, layer):
+        report = pb.check(function, X, seed=0, **QUICK)
+        assert (report.verdict, len(report.failures)) == (verdict, verdict == "wrong")
+    np.testing.assert_array_equal(layer.kernel, tf.ones(4))
+    np.testing.assert_array_equal(weight, tf.constant([0.3, -0.8, 1.7, 0.4]))

@@ -37,6 +37,14 @@ def opened(module: torch.nn.Module) -> tuple[list[Any], Callable[[Sequence[Any]]
 opened.leaves_self = True  # type: ignore[attr-defined]
 
 
+def with_parameters(module: torch.nn.Module) -> torch.nn.Module:
+    """Give a module that was put together of given tensors parameters of its own; any other as it is."""
+    tensors = dict(module.named_parameters())
+    if all(isinstance(tensor, torch.nn.Parameter) for tensor in tensors.values()):
+        return module
+    return _with(module, {id(tensor): torch.nn.Parameter(tensor.detach()) for tensor in tensors.values()})
+
+
 def _with(module: torch.nn.Module, tensors: dict[int, Any]) -> torch.nn.Module:
     """Copy a module and those inside it, with other tensors in the places of its parameters."""
     made: dict[int, torch.nn.Module] = {}

@@ -15,6 +15,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from pullback.errors import PullbackError
 from pullback.hosts.keras import numbered
 from pullback.hosts.tensorflow import HOST
 from pullback.rule import reach
@@ -50,25 +51,29 @@ class TensorFlowAdapter(Adapter):
 
     def weights(self) -> dict[str, Any]:
         self.variables = []
-        if hasattr(self.function, "trainable_variables"):
+        if self._is_layer():
             self.function(*self.arguments.args, **self.arguments.kwargs)  # builds the weights
-            self.variables = [variable_of(v) for v in self.function.trainable_variables]
-        elif self.native is not None and self.original is None:
+            layer: Any = self.function
+            self.variables = [variable_of(v) for v in layer.trainable_variables]
+        elif (self.native is not None or self.rule is not None) and self.original is None:
             self.variables = self._read()
-        parts = [] if self.native is None else self.parts()
+        parts = [] if self._is_layer() else self.parts()
         said = {id(value): name for part in parts for name, value in reach(part)}
         names = [said.get(id(v), str(getattr(v, "name", "variable")).split(":")[0]) for v in self.variables]
         return dict(zip(numbered(names), self.variables))
 
+    def _is_layer(self) -> bool:
+        return hasattr(self.function, "trainable_variables")
+
     def _read(self) -> list[tf.Variable]:
         """List the variables that a rule reads beside its arguments: its gradient has to say theirs, too."""
-        with tf.GradientTape() as tape:
+        with tf.GradientTape() as tape, contextlib.suppress(PullbackError):  # the first probe says it
             self.function(*self.arguments.args, **self.arguments.kwargs)
         handed = {id(variable_of(v)) for v in self.arguments.inputs if is_variable(v)}
         return [v for v in tape.watched_variables() if id(v) not in handed]
 
     def written_parameters(self) -> list[str]:
-        return super().written_parameters() if self.native is None else list(self.parameters)
+        return super().written_parameters() if self._is_layer() else list(self.parameters)
 
     @contextlib.contextmanager
     def surroundings(self) -> Iterator[None]:

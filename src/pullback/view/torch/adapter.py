@@ -31,6 +31,8 @@ from pullback.view.rules import How
 from pullback.view.subject import Array, Arrays, Cotangents, Pullback, Subject
 from pullback.view.torch import leaves, native
 from pullback.view.torch.drawing import Draws, settled
+from pullback.view.torch.parameters import Read, bound, read_by
+from pullback.view.torch.recorded import refuse_first_order_only
 from pullback.view.torch.words import TorchWords
 
 
@@ -46,11 +48,15 @@ class TorchAdapter(Adapter):
     apart: frozenset[int] = frozenset()  # outputs that are said to have no gradient
 
     seeded = False  # whether every call draws the same numbers
+    read = Read()  # what it reads beside its arguments
+
+    def __init__(self, function: Any, args: tuple[Any, ...], *rest: Any, **options: Any) -> None:
+        super().__init__(*bound(function, args), *rest, **options)
 
     @contextlib.contextmanager
     def surroundings(self) -> Iterator[None]:
         numbers = settled(self.device) if self.seeded else contextlib.nullcontext()
-        with torch.enable_grad(), warnings.catch_warnings(), numbers:
+        with torch.enable_grad(), warnings.catch_warnings(), numbers, self.read.kept():
             # asked of outputs that no gradient reaches, and of functions that are compiled once each
             warnings.filterwarnings("ignore", module=r"torch\.")
             yield
@@ -93,6 +99,8 @@ class TorchAdapter(Adapter):
         self.apart = self.unconnected()
         subject = super().subject()
         self.seeded = subject.draws and subject.is_rule
+        if self.read.parameters:  # they are no arguments, and a transform moves nothing else
+            subject = dataclasses.replace(subject, pushforward=None, jacobian=None, body_jacobian=None)
         if any(map(leaves.is_sparse, self.arguments.inputs)):
             # PyTorch's gradients of sparse tensors are constants, without a word.
             return dataclasses.replace(subject, second=None)
@@ -121,7 +129,12 @@ class TorchAdapter(Adapter):
         return seen.random
 
     def sources(self, inputs: Arrays) -> list[Any]:
-        return self.watched(self.constants(inputs))
+        return self.watched(self.placed(self.constants(inputs)))
+
+    def placed(self, tensors: list[Any]) -> list[Any]:
+        """Put values into the parameters that are read by name: those themselves are the inputs."""
+        count = len(tensors) - len(self.read.parameters)
+        return tensors[:count] + self.read.set(tensors[count:])
 
     def watched(self, tensors: Sequence[Any]) -> list[Any]:
         """Mark the differentiable ones."""
@@ -136,15 +149,21 @@ class TorchAdapter(Adapter):
 
     def weights(self) -> dict[str, Any]:
         found = super().weights()
-        if self.variables or not isinstance(self.function, torch.nn.Module):
+        if self.variables:
             return found
-        if any(isinstance(p, torch.nn.UninitializedParameter) for p in self.function.parameters()):
-            with torch.no_grad():  # a lazy module learns its shapes from a call
-                self.function(*self.arguments.args, **self.arguments.kwargs)
-        return {n: p.detach() for n, p in self.function.named_parameters() if p.requires_grad}
+        self.read = read_by(self.function, self.arguments, self.parts() if self.rule is not None else [])
+        named = self.read.parameters.items()
+        if not named and isinstance(self.function, torch.nn.Module):
+            named = dict(self.function.named_parameters()).items()
+        return {name: parameter.detach() for name, parameter in named if parameter.requires_grad}
+
+    def written_parameters(self) -> list[str]:
+        return self.read.written(self.written_name()) or super().written_parameters()
 
     def bound(self, parameters: Sequence[Any]) -> Callable[..., Any]:
         module = self.function
+        if self.read.parameters:
+            return module
         if self.variables or not isinstance(module, torch.nn.Module):
             return super().bound(parameters)
         state = {
@@ -211,7 +230,7 @@ class TorchAdapter(Adapter):
         moving = self.among(sources)
         cots = [c.requires_grad_() for c in cotangents]
         grads = self.gradient(run(sources), moving, cots, create_graph=True)
-        _refuse_first_order_only(grads)
+        refuse_first_order_only(grads)
         terms = [
             torch.real((w.conj() * g.to_dense()).sum()).to(torch.float64)
             for w, g in zip(weights, grads)
@@ -263,7 +282,7 @@ class TorchAdapter(Adapter):
 
         def pullback(inputs: Arrays, cotangents: Arrays) -> Cotangents:
             with self.surroundings():
-                sources = self.watched([leaves.tensor_of(a) for a in inputs])
+                sources = self.watched(self.placed([leaves.tensor_of(a) for a in inputs]))
                 given = [leaves.tensor_of(c) for c in cotangents]
                 return self.along(self.gradient(run(sources), self.among(sources), given))
 
@@ -308,20 +327,6 @@ class _Module(torch.nn.Module):
 
     def forward(self, *sources: Any) -> tuple[Any, ...]:
         return tuple(self.run(sources))
-
-
-def _refuse_first_order_only(gradients: Sequence[Any]) -> None:
-    """Raise what `once_differentiable` put into the graph: asked for some inputs only, PyTorch skips it."""
-    nodes = [g.grad_fn for g in gradients if g is not None]
-    seen: set[Any] = set()
-    while nodes:
-        node = nodes.pop()
-        if node is None or node in seen:
-            continue
-        seen.add(node)
-        if type(node).__name__ == "Error":
-            raise RuntimeError("a function marked with once_differentiable is differentiated twice")
-        nodes += [after for after, _ in node.next_functions]
 
 
 @contextlib.contextmanager

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from pullback.view.words import Shown, Words
 
+DATA = ".data"  # the end of what sets a parameter that is read by its name
+
 
 @dataclass(frozen=True)
 class TorchWords(Words):
@@ -31,7 +33,11 @@ class TorchWords(Words):
         moving, names = ", ".join(shown.moving), ", ".join(shown.names)
         call = shown.call
         scope = self.scope(shown)
-        if shown.parameters and not scope:
+        read = {name: path for path, name in shown.parameters if path.endswith(DATA)}
+        # A parameter that is read by its name is set, and is itself what a gradient is asked of.
+        set_first = [f"{path} = {name}.detach()" for name, path in read.items()]
+        asked = ", ".join(read[name].removesuffix(DATA) if name in read else name for name in shown.moving)
+        if shown.parameters and not scope and not read:
             function, _, rest = call.partition("(")
             weights = ", ".join(f"{path!r}: {name}" for path, name in shown.parameters)
             call = f"torch.func.functional_call({function}, {{{weights}}}, ({rest[:-1]},))"
@@ -41,7 +47,7 @@ class TorchWords(Words):
         if second:
             last = [
                 f"total = sum(t.sum().real for t in gradient({names}) if t is not None)",
-                f"g = torch.autograd.grad(total, [{moving}], allow_unused=True)",
+                f"g = torch.autograd.grad(total, [{asked}], allow_unused=True)",
                 "print(g)",
             ]
         return [
@@ -49,12 +55,12 @@ class TorchWords(Words):
             "    x.requires_grad_()",
             *self.upstream(shown),
             f"def outputs({names}):",
-            *(f"    {line}" for line in scope),
+            *(f"    {line}" for line in (*set_first, *scope)),
             f"    {'    ' if scope else ''}y = {self.leaves.format(y=call)}",
             "    return [o for o in y if o.is_floating_point() or o.is_complex()]",
             f"def gradient({names}):",
             f"    y = outputs({names})",
             f"    y, c = zip(*((o, c) for o, c in zip(y, {given}) if o.requires_grad))",
-            f"    return torch.autograd.grad(y, [{moving}], c, allow_unused=True{kept})",
+            f"    return torch.autograd.grad(y, [{asked}], c, allow_unused=True{kept})",
             *last,
         ]
