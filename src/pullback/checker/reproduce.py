@@ -200,7 +200,7 @@ def code(
     names = [f"x{k}" for k in range(len(inputs))]
     dtypes = frozenset(w.array.dtype.name for w in inputs)
     lines = ["import numpy as np", *words.head(dtypes)]
-    lines += subject.imports
+    lines += subject.imports()
     lines.append("")
     for name, w, label in zip(names, inputs, subject.names):
         lines.append(f"{name} = {words.tensor.format(values=w.text, dtype=w.array.dtype.name)}  # {label}")

@@ -334,7 +334,7 @@ class Adapter(Framework):
             words=self.words,
             mends_shapes=self.mends_shapes,
             parameters=tuple(self.written_parameters()),
-            imports=self.arguments.imports(self.function, self.written_name()),
+            imports=functools.partial(self.arguments.imports, self.function, self.written_name()),
             call=unasked.written(self, functools.partial(self.arguments.written, self.written_name())),
         )
 

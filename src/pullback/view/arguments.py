@@ -11,6 +11,7 @@ import contextlib
 import inspect
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import Any
 
 import numpy as np
@@ -111,38 +112,63 @@ class Arguments:
 
     def written(self, function: str, names: Sequence[str]) -> str:
         """Write the call as code, with names in the places of the inputs."""
-        leaves = list(self.leaves)
-        for slot, name in zip(self.slots, names):
-            leaves[slot] = _Name(name)
-        args, kwargs = tree.unflatten(self.tree, leaves)
+        args, kwargs = self._named(names)
         parts = [_code(value, f"argument_{i}") for i, value in enumerate(args)]
         parts += [f"{key}={_code(value, key)}" for key, value in kwargs.items()]
         return f"{function}({', '.join(parts)})"
 
+    def _named(self, names: Sequence[str]) -> tuple[list[Any], dict[str, Any]]:
+        """Give the arguments with names in the places of the inputs."""
+        leaves = list(self.leaves)
+        for slot, name in zip(self.slots, names):
+            leaves[slot] = _Name(name)
+        args, kwargs = tree.unflatten(self.tree, leaves)
+        return args, kwargs
+
     def imports(self, function: Any, name: str) -> tuple[str, ...]:
         """List the lines that import the function under its name, and the types of the arguments."""
-        kinds = _types_in([*self.args, *self.kwargs.values()])
-        named = [(function, name), *((kind, kind.__qualname__) for kind in kinds)]
+        args, kwargs = self._named(["x"] * len(self.slots))
+        needed = _needed([*args, *kwargs.values()])
+        named = [(function, name), *((part, part.__qualname__) for part in needed)]
         return tuple(dict.fromkeys(filter(None, (importing(what, spelled) for what, spelled in named))))
 
 
-def _types_in(value: Any) -> Iterator[type]:
-    """List the types of structures that code must import: named tuples, and those that hosts know."""
-    if not tree.is_container(value):
-        return
-    if tree.is_namedtuple(value) or not isinstance(value, (tuple, list, Mapping)):
+def _needed(value: Any) -> Iterator[Any]:
+    """List what code must import to write a value: its type, or the function or class that it is."""
+    if tree.is_container(value):
+        if tree.is_namedtuple(value) or not isinstance(value, (tuple, list, Mapping)):
+            yield type(value)
+        for _, part in _steps(value):
+            yield from _needed(part)
+    elif _is_named(value):
+        yield value
+    elif isinstance(value, Enum) or type(value).__name__ in (_names_in(repr(value)) or ()):
         yield type(value)
-    for _, part in _steps(value):
-        yield from _types_in(part)
 
 
 def _code(value: Any, name: str) -> str:
     """Write a value as code; one that shows itself in other words is named."""
+    if isinstance(value, Enum):
+        return f"{type(value).__qualname__}.{value.name}"
+    if _is_named(value):
+        return str(value.__qualname__)
+    text = repr(value)
+    return name if _names_in(text) is None else text
+
+
+def _names_in(text: str) -> list[str] | None:
+    """List the names that a line of code reads; None for what is no code."""
     try:
-        ast.parse(repr(value), mode="eval")
+        parsed = ast.parse(text, mode="eval")
     except (SyntaxError, ValueError):
-        return name
-    return repr(value)
+        return None
+    return [node.id for node in ast.walk(parsed) if isinstance(node, ast.Name)]
+
+
+def _is_named(value: Any) -> bool:
+    """Tell whether a value is a function or a class that a line imports."""
+    name = getattr(value, "__qualname__", "")
+    return isinstance(name, str) and bool(name and importing(value, name))
 
 
 class _Name(str):

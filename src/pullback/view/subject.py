@@ -121,7 +121,8 @@ class Subject:
     captured: tuple[str, ...] = ()
     source: str = ""
     text: Callable[[], tuple[str, str]] = lambda: ("", "")  # what the user wrote, and its docstring
-    imports: tuple[str, ...] = ()  # the lines that import it and the types of its arguments, where any do
+    # Writes the lines that import it, and the types of its arguments, where any do.
+    imports: Callable[[], tuple[str, ...]] = tuple
     # The outputs that are not judged: the rule gives no gradient by them, and a program asked for none.
     unasked: tuple[str, ...] = ()
     words: Words = field(default_factory=Words)

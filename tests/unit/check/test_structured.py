@@ -1,6 +1,7 @@
 """A rule whose arguments are structures is judged by the same reading of its `grad` as a host's."""
 
 import dataclasses
+import enum
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
@@ -81,3 +82,24 @@ def test_what_a_failure_prints_imports_the_types_of_the_arguments(kind):
     shown = []
     exec(report.failures[0].reproducer, {"print": shown.append})
     assert "measured" in shown[-1]
+
+
+class Mode(enum.Enum):
+    TWICE = 2
+
+
+def twice(x):
+    return 2 * x
+
+
+@pb.custom_gradient
+def wrong_with_statics(x, mode, function, device):
+    return function(x), lambda dy: 3 * dy
+
+
+def test_what_a_failure_prints_writes_options_as_code():
+    given = (torch.tensor([0.3, 1.2]), Mode.TWICE, twice, torch.device("cpu"))
+    report = pb.check(wrong_with_statics, *given, seed=0, probes=PROBES, order=1)
+    shown = []
+    exec(report.failures[0].reproducer, {"print": shown.append})
+    assert "measured 2, claimed 3" in shown[-1]
