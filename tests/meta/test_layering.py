@@ -96,6 +96,34 @@ def test_a_host_is_imported_by_nobody_else():
     assert found == []
 
 
+def listed(code: str) -> list[set[str]]:
+    """List the frameworks that stand together in a literal: a list of them by hand."""
+    displays = [
+        node
+        for node in ast.walk(tree_of(code))
+        if isinstance(node, ast.Tuple | ast.List | ast.Set | ast.Dict)
+    ]
+    parts = [node.keys if isinstance(node, ast.Dict) else node.elts for node in displays]
+    found = [
+        {part.value for part in each if isinstance(part, ast.Constant)} & set(hosts.SUPPORTED)
+        for each in parts
+    ]
+    return [names for names in found if len(names) > 1]
+
+
+def test_the_test_sees_lists_of_frameworks():
+    assert (
+        listed('A = ("jax", "torch", 1)\nB = {"jax": "torch"}\nC = {"jax": 1, "torch": 2}')
+        == [{"jax", "torch"}] * 2
+    )
+
+
+def test_frameworks_are_listed_in_one_place():
+    """A new one is a row of `hosts.SUPPORTED`; who writes a file of TensorBoard is another question."""
+    found = {place(path) for path in FILES if listed(text_of(path))}
+    assert found == {"hosts/__init__.py", "watching/sinks/tensorboard.py"}
+
+
 # ── private names of frameworks ──────────────────────────────────────────────────────────────────────────
 
 PRIVATE = {

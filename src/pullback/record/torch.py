@@ -18,6 +18,7 @@ class Torch(Framework):
     """Copy tensors, and those that `torch.func` wraps."""
 
     natives = native
+    loggers = ("torch._dynamo", "torch._functorch", "torch.export", "torch.fx")
 
     def listeners(self, listener: Listener) -> dict[str, Listen]:
         return {**super().listeners(listener), "torch._dynamo.trace_rules": _skipped}

@@ -26,6 +26,7 @@ import numpy as np
 import torch
 
 from pullback.errors import HostError
+from pullback.hosts import ROOTS
 from pullback.rule import Rule, cells, global_names, written
 
 _NUMBERS = (bool, int, float, complex, str, bytes)
@@ -260,9 +261,7 @@ class Guards:
         return package == self._home or "site-packages" not in function.__code__.co_filename
 
 
-_LIBRARIES = sys.stdlib_module_names | {
-    *("torch", "numpy", "pullback", "jax", "tensorflow", "keras", "scipy", "array_api_compat")
-}
+_LIBRARIES = sys.stdlib_module_names | {*ROOTS, "keras", "numpy", "scipy", "array_api_compat", "pullback"}
 _INSIDE = frozenset(vars(torch.nn.Module()))  # what PyTorch keeps in a module
 _CALLED = {"__call__", "forward", "__getattr__", "__getitem__"}  # by the language, without their names
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from pullback.hosts import SUPPORTED
+
 # What `pb.namespace` gives, by the name of the module.
-MODULES = ("pullback.hosts.tensorflow.namespace", "jax.numpy", "array_api_compat.torch", "numpy")
+MODULES = dict.fromkeys((*(framework.namespace for framework in SUPPORTED.values()), "numpy"), "")
 _PLAIN = (
     "exp", "log", "sin", "cos", "tan", "tanh", "sinh", "cosh", "sqrt", "abs", "sign", "square", "log1p",
     "expm1", "asin", "atan", "floor", "conj",

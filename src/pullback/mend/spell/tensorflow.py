@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-MODULES = ("tensorflow",)
-PREFIX: dict[str, str] = {}
+MODULES = {"tensorflow": ""}
 _MATH = ("log", "log1p", "expm1", "erf", "digamma", "softplus", "rsqrt", "reciprocal")
 _PLAIN = (
     "exp", "sin", "cos", "tan", "tanh", "sinh", "cosh", "sqrt", "abs", "sign", "square", "sigmoid", "asin",

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-MODULES = ("torch",)
-PREFIX: dict[str, str] = {}
+MODULES = {"torch": ""}
 _PLAIN = (
     "exp", "log", "sin", "cos", "tan", "tanh", "sinh", "cosh", "sqrt", "abs", "sign", "square", "reciprocal",
     "sigmoid", "log1p", "expm1", "rsqrt", "erf", "digamma", "relu", "asin", "atan", "floor", "conj",
