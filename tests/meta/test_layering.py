@@ -227,6 +227,18 @@ def test_hosts_import_nothing_above_them():
     assert [(path, module) for path, module in found if module.split(".")[1] not in BELOW_HOSTS] == []
 
 
+def test_captured_tensors_are_looked_for_in_one_place():
+    """What a body reaches by name is followed by `captures` of each host, a file or a folder."""
+    ways = {f"pullback.rule.{name}" for name in ("cells", "reach", "global_names", "names_in")}
+    files = [
+        path for path in FILES if place(path).startswith(tuple(f"hosts/{host}/" for host in hosts.SUPPORTED))
+    ]
+    found = {place(path) for path in files if ways & set(imports(tree_of(text_of(path))))}
+    assert {path for path in found if "/captures" not in path} == {
+        "hosts/jax/override.py"
+    }  # a gradient's own
+
+
 def cycles(edges: dict[str, set[str]]) -> list[set[str]]:
     """List the groups of modules that import each other, through others or not."""
 

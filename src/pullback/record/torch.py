@@ -77,7 +77,7 @@ class Torch(Framework):
         return leaves.values_of(leaf.detach()), functools.partial(leaves.filled, leaf)
 
     def instead(self, function: Callable[..., Any], others: Sequence[tuple[Any, Any]]) -> Callable[..., Any]:
-        from pullback.hosts.torch.closure_convert import Instead
+        from pullback.hosts.torch.captures.closure_convert import Instead
 
         was, now = zip(*others)
 

@@ -16,7 +16,6 @@ import numpy as np
 from pullback import tree
 from pullback.errors import ExternalOutputError
 from pullback.wrapping import guard
-from pullback.wrapping.same import fingerprint
 from pullback.wrapping.shapes import ArraySpec, of_array
 from pullback.wrapping.task import Failure, Job
 
@@ -176,25 +175,21 @@ class Forward(Routine):
         cache = self.external.cache
         if cache is None:
             return super().__call__(arrays)
-        key = (self._around(), *map(fingerprint, arrays))
+        key = cache.naming(self.site.content())(arrays)
         found = cache.get(key)
         return cache.put(key, super().__call__(arrays)) if found is None else list(found)
-
-    def _around(self) -> Any:
-        """Name what a result depends on beside the arrays."""
-        return self.site.content(), self.external.reads.now()
 
     def stream(self, points: Iterable[Point]) -> Iterator[list[Array]]:
         cache = self.external.cache
         if cache is None:
             yield from super().stream(points)
             return
-        around = self._around()
+        named = cache.naming(self.site.content())
         order: deque[tuple[Any, list[Array] | None]] = deque()
 
         def missing() -> Iterator[Point]:
             for point in points:
-                key = (around, *map(fingerprint, point.arrays))
+                key = named(point.arrays)
                 found = cache.get(key)
                 order.append((key, found))
                 if found is None:
