@@ -112,8 +112,10 @@ def _is_passed(statement: ast.stmt) -> bool:
         return _goes_on(statement.finalbody) and any(map(_goes_on, ways))
     if isinstance(statement, ast.Match):
         last = statement.cases[-1]
-        whole = last.guard is None and isinstance(last.pattern, ast.MatchAs) and last.pattern.pattern is None
-        return not whole or any(_goes_on(case.body) for case in statement.cases)
+        catches_all = (
+            last.guard is None and isinstance(last.pattern, ast.MatchAs) and last.pattern.pattern is None
+        )
+        return not catches_all or any(_goes_on(case.body) for case in statement.cases)
     return True
 
 

@@ -91,11 +91,11 @@ class Bank:
                 self._add(node, bench.arrays(node))
         atoms = [e for e in self.entries if e.arrays[0].dtype.kind in "fc"][:ATOMS]
         # Of a vector both are one number: what reduces all of it to one counts all of it.
-        whole = all(not bench.names[name][0].ndim for name in bench.upstream)
+        scalar = all(not bench.names[name][0].ndim for name in bench.upstream)
         for name, sized in list(bench.names.items()):
             forms = [("length", axis) for axis in range(sized[0].ndim)]
             counts = [("count", -1)] if sized[0].ndim else []
-            for form, axis in counts + forms if whole else forms + counts:
+            for form, axis in counts + forms if scalar else forms + counts:
                 if write.has(form):
                     numbers = [a.size if axis < 0 else a.shape[axis] for a in sized]
                     node = parsed(write.write(form, e=name, axis=axis))
@@ -128,8 +128,8 @@ class Bank:
                 values = [x - y for x, y in zip(d.arrays, mean.arrays)]
                 self._add(ast.BinOp(d.node, ast.Sub(), mean.node), self._spread(values), mean.size + 2)
         flat = [e for e in self.entries if e.arrays[0].ndim == 2 and e.size <= 4]
-        plain = [e for e in flat if isinstance(e.node, ast.Name) or e in turned]
-        self._matrices([*plain, *(e for e in flat if e not in plain)][:14])
+        simple = [e for e in flat if isinstance(e.node, ast.Name) or e in turned]
+        self._matrices([*simple, *(e for e in flat if e not in simple)][:14])
 
     def _written(self, base: Tried) -> Iterator[ast.expr]:
         """List the expressions of the forward and of the gradient."""

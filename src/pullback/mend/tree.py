@@ -183,21 +183,21 @@ def differences(
         new = _with(new, {"body": [part for part in new.body if not hasattr(part, "inserted")]})
     inner_old, inner_new = list(children(old)), list(children(new))
     same_kind = type(old) is type(new) and [c[:2] for c in inner_old] == [c[:2] for c in inner_new]
-    plain = same_kind and all(
+    same_shape = same_kind and all(
         getattr(old, f, None) == getattr(new, f, None)
         for f in old._fields
         if not isinstance(getattr(old, f, None), (ast.AST, list))
     )
-    plain = plain and all(
+    same_shape = same_shape and all(
         type(a) is type(b) for (*_, a), (*_, b) in zip(inner_old, inner_new) if isinstance(a, TOKENS)
     )
     changed = [
         (a, b) for a, b in zip(inner_old, inner_new) if a[2] is not b[2] and not isinstance(a[2], TOKENS)
     ]
-    if plain and changed and not isinstance(old, ast.JoinedStr):
+    if same_shape and changed and not isinstance(old, ast.JoinedStr):
         for (name, index, a), (_, _, b) in changed:
             yield from differences(a, b, new, (name, index))
-    elif not plain or ast.dump(old) != ast.dump(new):
+    elif not same_shape or ast.dump(old) != ast.dump(new):
         yield old, new, parent, at
 
 

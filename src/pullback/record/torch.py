@@ -55,11 +55,11 @@ class Torch(Framework):
         from pullback.view.torch import leaves
 
         with private.aside():
-            plain = value.detach()
-            if plain.layout != torch.strided or plain.is_quantized or plain.is_nested:
-                return plain.clone()
+            tensor = value.detach()
+            if tensor.layout != torch.strided or tensor.is_quantized or tensor.is_nested:
+                return tensor.clone()
             # A view by NumPy would settle the size of the memory, which the program may change.
-            own = plain.resolve_conj().resolve_neg().to("cpu", copy=True)
+            own = tensor.resolve_conj().resolve_neg().to("cpu", copy=True)
             array = leaves.viewed(own)
             return own if array is None else array
 

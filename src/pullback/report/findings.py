@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from pullback.report.data import SCHEMA, from_data
 from pullback.report.entry import Run
-from pullback.report.plain import SCHEMA, from_plain
 from pullback.report.printable import printable
 
 SPACE = re.compile(r"[\s,:]*")
@@ -117,7 +117,7 @@ def run_of(document: Mapping[str, Any]) -> tuple[Run, list[str]]:
             data["excused"] = ""  # the reason is lost
         for name in dict.fromkeys(lacking):
             missing[name] = missing.get(name, 0) + 1
-        run.entries.append(from_plain(data))
+        run.entries.append(from_data(data))
     if missing:
         names = ", ".join(sorted(missing)[:6]) + (" and more" if len(missing) > 6 else "")
         said.append(f"{max(missing.values())} of {len(rules)} rules lack {names}: the rest of them is shown")
@@ -127,7 +127,7 @@ def run_of(document: Mapping[str, Any]) -> tuple[Run, list[str]]:
 
 
 def fitted(data: Any, fields: Mapping[str, Any], what: str) -> tuple[dict[str, Any] | None, list[str]]:
-    """Give the known fields of plain data, with defaults for what is missing or of another type."""
+    """Give the known fields of data, with defaults for what is missing or of another type."""
     if not isinstance(data, dict):
         return None, []
     kept, lacking = {}, []

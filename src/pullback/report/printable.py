@@ -34,7 +34,7 @@ def shortened(text: str, most: int) -> str:
 
 
 def cleaned(data: Any, key: str = "") -> Any:
-    """Give plain data with every text in it printable."""
+    """Give data with every text in it printable."""
     if isinstance(data, str) and key in EXACT:
         return data.encode("utf-8", "backslashreplace").decode("utf-8")  # half a character is in no file
     if isinstance(data, str):

@@ -131,14 +131,14 @@ class Reads:
 
     def now(self) -> Any:
         """Name what is read, as it is now."""
-        return tuple((name, key) for name, value in self._found() if (key := _plain(value)) is not None)
+        return tuple((name, key) for name, value in self._found() if (key := _lasting(value)) is not None)
 
     def unseen(self) -> list[str]:
         """Name what is read and can change in place."""
-        return self.itself + [name for name, value in self._found() if _plain(value) is None]
+        return self.itself + [name for name, value in self._found() if _lasting(value) is None]
 
 
-def _plain(value: Any) -> Any:
+def _lasting(value: Any) -> Any:
     """Name a value that cannot change in place; None for any other."""
     hidden: list[Any] = []
     try:

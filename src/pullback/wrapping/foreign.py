@@ -120,10 +120,10 @@ class Routine:
             yield self.settle(returned, point.arrays, point.label)
 
     def _in_chunks(self, points: Iterable[Point]) -> Iterator[list[Array]]:
-        source = iter(points)
-        for first in source:
+        waiting = iter(points)
+        for first in waiting:
             size = max(1, _CHUNK // max(1, sum(a.nbytes for a in first.arrays)))
-            chunk = [first, *itertools.islice(source, size - 1)]
+            chunk = [first, *itertools.islice(waiting, size - 1)]
             stacked = [np.stack(parts) for parts in zip(*(p.arrays for p in chunk))]
             results = self.together(stacked, len(chunk))
             for i in range(len(chunk)):

@@ -37,10 +37,10 @@ class Jax(Tracer):
         ends = [drawing.end(x, name) for x, name in zip(inputs, asked.names(arguments))]
         with heard(native, drawing.called):
             try:
-                closed = jax.make_jaxpr(run)(inputs)
+                program = jax.make_jaxpr(run)(inputs)
             except Exception as error:
                 return drawing.untraced(run, inputs, ends, error)
-        drawing.walk(closed.jaxpr, closed.consts, ends, inputs)
+        drawing.walk(program.jaxpr, program.consts, ends, inputs)
         return drawing.sketch.pruned()
 
 

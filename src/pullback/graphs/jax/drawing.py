@@ -132,15 +132,15 @@ class Drawing:
             return tuple(self._body(branch, 1, {}) for branch in ran)
         return ()
 
-    def _body(self, closed: Any, first: int, again: dict[int, int]) -> Body:
+    def _body(self, program: Any, first: int, again: dict[int, int]) -> Body:
         """Draw a jaxpr whose operands begin at a place of the operation's."""
         inner = Drawing(self.asked)
         inner.rules = self.rules
-        ends = [inner.end(None, str(v)) for v in closed.jaxpr.invars]
-        given = [*((None, c) for c in closed.consts), *((end, None) for end in ends)]
-        outputs = inner._walk(closed.jaxpr, given, (), False)
+        ends = [inner.end(None, str(v)) for v in program.jaxpr.invars]
+        given = [*((None, c) for c in program.consts), *((end, None) for end in ends)]
+        outputs = inner._walk(program.jaxpr, given, (), False)
         exits = {}
-        for port, ((origin, _), variable) in enumerate(zip(outputs, closed.jaxpr.outvars)):
+        for port, ((origin, _), variable) in enumerate(zip(outputs, program.jaxpr.outvars)):
             out = inner.sketch.node("output", kind="output")
             exits[out] = port
             if origin is not None:

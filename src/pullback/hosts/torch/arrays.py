@@ -11,7 +11,7 @@ import torch
 
 from pullback.dtypes import COMPUTING, TABLE, WIDE
 from pullback.hosts import refusals
-from pullback.hosts.torch.private import is_batched, is_plain
+from pullback.hosts.torch.private import is_batched, unseen
 
 _HALF = math.sqrt(0.5)
 DTYPES = {name: getattr(torch, name) for name in TABLE if hasattr(torch, name)}
@@ -89,7 +89,7 @@ def one_hot(index: Any, like: Any, axis: int) -> Any:
 
 def put(rows: Any, place: Any, x: Any) -> Any:
     """Put a tensor into the place of a row, in place where no transform sees it."""
-    if is_plain([rows, place, x]):
+    if unseen([rows, place, x]):
         rows[int(place)] = x
         return rows
     places = torch.arange(rows.shape[0], device=rows.device).unsqueeze(1)
@@ -98,7 +98,7 @@ def put(rows: Any, place: Any, x: Any) -> Any:
 
 def first(rows: Any, place: Any) -> Any:
     """Give the rows before a place; all of them where a transform sees it."""
-    return rows[: int(place)] if is_plain([rows, place]) else rows
+    return rows[: int(place)] if unseen([rows, place]) else rows
 
 
 def shaped(x: Any, like: Any) -> Any:

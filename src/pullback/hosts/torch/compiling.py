@@ -48,7 +48,7 @@ class Taken:
         except PullbackError as error:
             self._error = error
         self.refused = self._error is not None
-        self.call = (torch.compiler.allow_in_graph if self._exported else _mark)(_plain(self._run))
+        self.call = (torch.compiler.allow_in_graph if self._exported else _mark)(_as_function(self._run))
         self.failed = _constant(self._failed)
 
     @property
@@ -153,7 +153,7 @@ def _held(value: Any) -> Callable[[], Any]:
     return get
 
 
-def _plain(method: Callable[..., Any]) -> Callable[..., Any]:
+def _as_function(method: Callable[..., Any]) -> Callable[..., Any]:
     """Give a method as a function: PyTorch marks nothing else."""
 
     def rule(*args: Any) -> Any:
