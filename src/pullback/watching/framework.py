@@ -107,7 +107,8 @@ def look(gradients: Any, name: str) -> Any:
     if not isinstance(kind, Role):
         return of(gradients).look(gradients, places.number(name))
     if isinstance(gradients, dict):
-        return tree.rebuild(gradients, [look(g, f"{name}.{key}") for key, g in _items(gradients)])
+        keys = tree.keys_of(gradients)
+        return tree.rebuild(gradients, [look(gradients[key], f"{name}.{key}") for key in keys])
     if tree.is_namedtuple(gradients):
         fields = zip(gradients._fields, gradients)
         return tree.rebuild(gradients, [look(g, f"{name}.{field}") for field, g in fields])
@@ -118,10 +119,6 @@ def look(gradients: Any, name: str) -> Any:
         return gradients
     parts, rebuild = opened
     return rebuild([look(part, name + path) for path, part in parts])
-
-
-def _items(mapping: Any) -> list[tuple[Any, Any]]:
-    return [(key, mapping[key]) for key in tree.keys_of(mapping)]
 
 
 # ── models ───────────────────────────────────────────────────────────────────────────────────────────────

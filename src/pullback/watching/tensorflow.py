@@ -98,10 +98,6 @@ def _row_of(gradient: Any) -> Any:
     return _rows[x.dtype](x)
 
 
-def _look_now(gradient: Any, number: int) -> None:
-    HEARING.heard(number, lambda: _row_of(gradient), lambda numbers: numbers.numpy())
-
-
 # ── graphs ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -276,7 +272,7 @@ class TensorFlow(Framework):
         if not tf.executing_eagerly():
             return _look_in_graph(gradient, number)
         if HEARING.open:
-            _look_now(gradient, number)
+            HEARING.heard(number, lambda: _row_of(gradient), lambda numbers: numbers.numpy())
         return gradient
 
     def opened(self) -> None:

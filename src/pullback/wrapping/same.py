@@ -76,7 +76,9 @@ def _name(value: Any, now: bool, hidden: list[Any]) -> Any:
     if kind is frozenset:
         return kind, frozenset(_name(part, now, hidden) for part in value)
     fields = _fields(value)
-    changes = kind in (list, set, dict, bytearray, np.ndarray) or (fields is not None and not _frozen(kind))
+    changes = kind in (list, set, dict, bytearray, np.ndarray) or (
+        fields is not None and not kind.__dataclass_params__.frozen
+    )
     if changes and not now:
         raise MutableError
     if fields is not None:
@@ -103,10 +105,6 @@ def _fields(value: Any) -> dict[str, Any] | None:
         return None
     held = {name: getattr(value, name) for name in names if hasattr(value, name)}
     return held | getattr(value, "__dict__", {})
-
-
-def _frozen(kind: Any) -> bool:
-    return bool(kind.__dataclass_params__.frozen)
 
 
 def structure(tree: Tree | None) -> Any:

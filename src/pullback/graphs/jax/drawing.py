@@ -49,8 +49,8 @@ class Drawing:
         outputs = self._walk(jaxpr, [*known, *zip(ends, inputs)], (), measured)
         shares = self._seeds(jaxpr.outvars, outputs) if measured else {}
         for place, ((origin, value), variable) in enumerate(zip(outputs, jaxpr.outvars)):
-            if origin is None and not self._is_constant_output(len(outputs)):
-                continue
+            if origin is None and len(outputs) > 1:
+                continue  # a constant among others is not drawn
             name = "output" if len(outputs) == 1 else f"output {place}"
             out = self.sketch.node("output", name=name, kind="output")
             if origin is not None:
@@ -60,9 +60,6 @@ class Drawing:
                     self._give(origin, shares[place])
         if measured:
             self._pull()
-
-    def _is_constant_output(self, count: int) -> bool:
-        return count == 1
 
     def _walk(
         self, jaxpr: Any, given: Sequence[Any], scope: tuple[str, ...], measured: bool, at: str = ""

@@ -126,7 +126,7 @@ def depends_on_inputs(tensor: Any) -> bool:
     stack = [tensor]
     while stack:
         current = stack.pop()
-        if id(current) in seen or not _carries(current):
+        if id(current) in seen or not (differentiable(current) or current.dtype == tf.resource):
             continue
         seen.add(id(current))
         op = current.op
@@ -153,10 +153,6 @@ def depends_on_inputs(tensor: Any) -> bool:
 def differentiable(tensor: Any) -> bool:
     """Tell whether a gradient can flow to a tensor."""
     return bool(tensor.dtype.is_floating or tensor.dtype.is_complex)
-
-
-def _carries(tensor: Any) -> bool:
-    return differentiable(tensor) or tensor.dtype == tf.resource
 
 
 def _is_trainable(handle: Any, graph: Any) -> bool:

@@ -119,7 +119,9 @@ def _measure(operation: Operation, tensors: Sequence[Any], variables: Sequence[A
 
         def pulled(cotangents: list[Any]) -> list[Any]:
             got = pull([tf.cast(c, zero.dtype) for c, zero in zip(cotangents, zeros)], variables)
-            return [None if g is None else _double(g) for g in got.inputs + got.variables]
+            return [
+                None if g is None else tf.cast(g, tf.complex128).numpy() for g in got.inputs + got.variables
+            ]
 
         dtypes = [x.dtype.name for x in (*zeros, *tensors)]
         return measure.measured(pulled, [tuple(zero.shape) for zero in zeros], dtypes)
@@ -133,7 +135,3 @@ def _value(tensor: Any, rng: np.random.Generator) -> Any:
     if differentiable(tensor):
         return tf.cast(measure.value(shape, rng), tensor.dtype)
     return tf.zeros(shape, tensor.dtype)
-
-
-def _double(tensor: Any) -> Any:
-    return np.asarray(tf.cast(tensor, tf.complex128))
