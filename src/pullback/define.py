@@ -166,7 +166,8 @@ def function_of(
     @defined
     @functools.wraps(rule.body, updated=updated)
     def function(*args: Any, **kwargs: Any) -> Any:
-        if is_tracing(dynamo.PROGRAM):  # by its module: a pickled function takes a list along, and no module
+        # `PROGRAM` is read from its module: pickled by value, a function would take a copy of the list along.
+        if is_tracing(dynamo.PROGRAM):
             return called_whole(opaque, args, kwargs)
         for listen in listeners:
             listen(function, args, kwargs)

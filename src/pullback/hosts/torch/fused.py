@@ -18,7 +18,7 @@ from pullback.hosts.torch import private
 _aten = torch.ops.aten
 
 
-def _unless_seen(pull: Callable[..., Any]) -> Callable[..., Any]:
+def _plain(pull: Callable[..., Any]) -> Callable[..., Any]:
     """Decline where somebody records, maps or pushes: not all of these kernels have all derivatives."""
 
     def pulled(*args: Any) -> Any:
@@ -44,7 +44,7 @@ def _activation(value: Callable[..., Any], pull: Callable[..., Any]) -> Fused:
     def pulled(dy: Any, x: Any, *options: Any) -> Any:
         return pull(dy, x, *options) if dy.shape == x.shape and dy.dtype == x.dtype else None
 
-    return Fused(_floating(value), _unless_seen(pulled))
+    return Fused(_floating(value), _plain(pulled))
 
 
 def _gelu(x: Any, approximate: str) -> Any:
@@ -69,7 +69,7 @@ def _gated(activation: Callable[..., Any], pull: Callable[..., Any]) -> Fused:
             return None
         return pull(dy * x, gate, *options), activation(gate, *options).mul_(dy)
 
-    return Fused(_floating(value), _unless_seen(pulled))
+    return Fused(_floating(value), _plain(pulled))
 
 
 def _layer_norm(x: Any, scale: Any, offset: Any, count: int, eps: float) -> Any:
@@ -138,10 +138,10 @@ def _attention(q: Any, k: Any, v: Any, causal: bool, scale: float, groups: int) 
 
 FUSED = {
     "attention": Fused(_attention, _recorded),
-    "batch_norm": Fused(_floating(_batch_norm), _unless_seen(_batch_norm_pulled)),
+    "batch_norm": Fused(_floating(_batch_norm), _plain(_batch_norm_pulled)),
     "geglu": _gated(_gelu, _gelu_pulled),
     "gelu": _activation(_gelu, _gelu_pulled),
-    "layer_norm": Fused(_floating(_layer_norm), _unless_seen(_layer_norm_pulled)),
+    "layer_norm": Fused(_floating(_layer_norm), _plain(_layer_norm_pulled)),
     "mish": _activation(functional.mish, _aten.mish_backward),
     "silu": _activation(functional.silu, _aten.silu_backward),
     "swiglu": _gated(functional.silu, _aten.silu_backward),
