@@ -127,7 +127,7 @@ def test_frameworks_are_listed_in_one_place():
 # ── private names of frameworks ──────────────────────────────────────────────────────────────────────────
 
 PRIVATE = {
-    "tensorflow": "hosts/tensorflow/recording.py",
+    "tensorflow": "hosts/tensorflow/private.py",
     "torch": "hosts/torch/private.py",
     "jax": "",  # none is needed
     "keras": "hosts/jax/model.py",
@@ -191,7 +191,7 @@ def test_private_names_of_a_framework_stand_in_one_file():
 
 # ── who imports whom ─────────────────────────────────────────────────────────────────────────────────────
 
-BELOW_HOSTS = {"errors", "rule", "tree", "dtypes", "patched", "hosts"}  # the others import nothing of ours
+BELOW_HOSTS = {"errors", "rule", "tree", "dtypes", "patched", "hosts"}
 
 
 def module_of(path: Path) -> str:
@@ -225,6 +225,9 @@ def test_hosts_import_nothing_above_them():
     files = [path for path in FILES if place(path).startswith("hosts/")]
     found = [(place(path), module) for path in files for module in imported_by(path)]
     assert [(path, module) for path, module in found if module.split(".")[1] not in BELOW_HOSTS] == []
+    others = [SOURCE / f"{name}.py" for name in BELOW_HOSTS - {"hosts", "tree"}]
+    assert [(place(path), imported_by(path)) for path in others if imported_by(path)] == []
+    assert imported_by(SOURCE / "tree.py") == {"pullback.hosts"}  # which opens structures of a framework
 
 
 def test_captured_tensors_are_looked_for_in_one_place():
@@ -237,6 +240,42 @@ def test_captured_tensors_are_looked_for_in_one_place():
     assert {path for path in found if "/captures" not in path} == {
         "hosts/jax/override.py"
     }  # a gradient's own
+
+
+# A job that several hosts have, in a file or a folder of its name; what only one has is not listed.
+JOBS = {
+    "arrays": "tensorflow jax torch",
+    "batched": "tensorflow jax torch",
+    "callback": "tensorflow jax torch",
+    "captures": "tensorflow jax torch",
+    "control": "tensorflow jax torch",
+    "eager": "tensorflow torch",
+    "effects": "tensorflow torch",
+    "forward": "tensorflow jax torch",
+    "inline": "tensorflow jax",
+    "kinds": "tensorflow jax torch",
+    "linearity": "tensorflow jax",
+    "model": "tensorflow jax torch",
+    "override": "tensorflow jax torch",
+    "pinned": "tensorflow torch",
+    "private": "tensorflow torch",
+    "residuals": "jax torch",
+    "run": "tensorflow jax torch",
+}
+
+
+def test_the_same_job_has_the_same_name_on_every_host():
+    stems = {
+        host: {path.stem for path in (SOURCE / "hosts" / host).iterdir()} - {"__init__"}
+        for host in hosts.SUPPORTED
+    }
+    shared = {
+        stem for names in stems.values() for stem in names if sum(stem in n for n in stems.values()) > 1
+    }
+    found = {
+        stem: " ".join(host for host in stems if stem in stems[host]) for stem in shared - {"__pycache__"}
+    }
+    assert found == JOBS
 
 
 def cycles(edges: dict[str, set[str]]) -> list[set[str]]:

@@ -116,7 +116,7 @@ class Bank:
                     self._add(node, [np.asarray(float(n)) for n in numbers], 2)
 
     def _shapes(self, entry: Entry) -> list[Entry]:
-        """Add sums, means and the transpose of an entry, and constants of its shape; give a transposed name."""
+        """Add sums, means and the transpose of an entry, and constants of its shape; give a name turned."""
         write = self.bench.spelling
         turned: list[Entry] = []
         self._reduced(entry.node, entry.arrays, entry.size)

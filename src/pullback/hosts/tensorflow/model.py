@@ -11,7 +11,7 @@ import tensorflow as tf
 from pullback.errors import OverrideError
 from pullback.hosts.keras import called_as
 from pullback.hosts.overrides import Gradients
-from pullback.hosts.tensorflow import recording
+from pullback.hosts.tensorflow import private
 from pullback.hosts.tensorflow.kinds import word
 from pullback.hosts.tensorflow.override import Overridden, Overriding, SharedError
 
@@ -38,7 +38,7 @@ class Inside(Overridden):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         eager = tf.executing_eagerly()
-        if eager and (self._copy or any(map(recording.has_tangent, _tensors(args, kwargs)))):
+        if eager and (self._copy or any(map(private.has_tangent, _tensors(args, kwargs)))):
             return super().__call__(*args, **kwargs)
         context = self._overriding()
         try:
