@@ -44,10 +44,11 @@ class Routine:
     def __init__(self, site: Site) -> None:
         self.site = site
         self.external = site.external
+        self.options = site.external.options
         self.name = site.rule.name
         self.where = site.rule.where
         self.runner = self.external.runner
-        self.batched = self.external.batched
+        self.batched = self.options.batched
         self.task = self.external.task(self.role)
         self.seen = False
 
@@ -209,7 +210,7 @@ class Forward(Routine):
         if layout is not None and layout.tree is None and not lead and type(returned) is np.ndarray:
             (spec,) = layout.specs  # the common case: an array, as it was promised
             if returned.dtype == spec.dtype and returned.shape == spec.shape:
-                if not self.external.allow_nan:
+                if not self.options.allow_nan:
                     guard.refuse_nan([returned], arrays, where=self.where, what=self.what, label=label)
                 return [returned]
         if layout is None:
@@ -230,9 +231,9 @@ class Forward(Routine):
         specs = layout.specs
         results = guard.as_arrays(leaves, [spec.dtype for spec in specs], self.where)
         results = guard.check(
-            results, specs, where=self.where, what=self.what, label=label, cast=self.external.cast, lead=lead
+            results, specs, where=self.where, what=self.what, label=label, cast=self.options.cast, lead=lead
         )
-        if not self.external.allow_nan:
+        if not self.options.allow_nan:
             guard.refuse_nan(results, arrays, where=self.where, what=self.what, label=label)
         return results
 

@@ -40,7 +40,7 @@ class Options:
     timeout: float | None
     retries: int
     cache: int
-    nan: str
+    allow_nan: bool
     cast: bool
 
 
@@ -53,11 +53,6 @@ class External:
         self.roles = {"function": function} | roles
         self.options = options
         self.where = where
-        self.output = options.output
-        self.batched = options.batched
-        self.cast = options.cast
-        self.allow_nan = options.nan == "allow"
-        self.sparsity = options.sparsity
         self.cache = cache_of(function, options.cache, where)
         self.runner = Runner(Pool(options.executor, where), options.retries, where)
         self._sites: OrderedDict[Any, Site] = OrderedDict()

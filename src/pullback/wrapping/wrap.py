@@ -170,7 +170,7 @@ def external(
         timeout=timeout,
         retries=retries,
         cache=cache,
-        nan=nan,
+        allow_nan=nan == "allow",
         cast=cast,
     )
     held = External(function, roles, options, where)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import tensorflow as tf
@@ -146,19 +147,15 @@ def fresh(outputs: Sequence[Any], mark: int) -> list[Any]:
     return copies
 
 
+@dataclass(eq=False, slots=True)
 class Backward:
     """What a tape keeps of one call, and calls with the cotangents of its outputs."""
 
-    __slots__ = ("effects", "operation", "pull", "tensors", "variables")
-
-    def __init__(
-        self, operation: Operation, tensors: list[Any], variables: list[Any], pull: Pullback, effects: Effects
-    ) -> None:
-        self.operation = operation
-        self.tensors = tensors
-        self.variables = variables
-        self.pull = pull
-        self.effects = effects
+    operation: Operation
+    tensors: list[Any]
+    variables: list[Any]
+    pull: Pullback
+    effects: Effects
 
     def __call__(self, *cotangents: Any) -> list[Any]:
         dense = densify(cotangents)
