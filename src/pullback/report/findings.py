@@ -101,7 +101,8 @@ def run_of(document: Mapping[str, Any]) -> tuple[Run, list[str]]:
         said.append(f"the findings are {which}, and this pullback reads {SCHEMA}: what it knows of is shown")
     rules = document.get("rules")
     rules = rules if isinstance(rules, list) else []
-    run = Run(seed=_fitting(document.get("seed"), 0), targets=tuple(_texts(document.get("targets"))))
+    seed = document.get("seed")
+    run = Run(seed=seed if type(seed) is int else 0, targets=tuple(_texts(document.get("targets"))))
     run.problems, run.notes = _texts(document.get("problems")), _texts(document.get("notes"))
     missing: dict[str, int] = {}
     damaged = 0
@@ -154,10 +155,6 @@ def _fits(name: str, value: Any, default: Any, what: str) -> bool:
     if name == "causes":
         return isinstance(value, list) and all(isinstance(v, str) for v in value)
     return type(value) is type(default)
-
-
-def _fitting(value: Any, default: int) -> int:
-    return value if type(value) is int else default
 
 
 def _texts(value: Any) -> list[str]:

@@ -53,14 +53,13 @@ def square_sum(x: Any, keep: int | None) -> Any:
     squares = tf.math.real(x * tf.math.conj(x)) if x.dtype.is_complex else x * x
     if keep is None:
         return tf.reduce_sum(squares)
-    rank = tf.rank(x) if x.shape.rank is None else x.shape.rank
-    axes = tf.range(rank)
-    axes = tf.boolean_mask(axes, axes != keep % rank) if tf.is_tensor(rank) else _others(rank, keep)
+    rank = x.shape.rank
+    if rank is None:
+        axes = tf.range(tf.rank(x))
+        axes = tf.boolean_mask(axes, axes != keep % tf.rank(x))
+    else:
+        axes = [axis for axis in range(rank) if axis != keep % rank]
     return tf.reduce_sum(squares, axes, keepdims=True)
-
-
-def _others(rank: int, keep: int) -> list[int]:
-    return [axis for axis in range(rank) if axis != keep % rank] if rank else []
 
 
 def one_hot(index: Any, like: Any, axis: int) -> Any:

@@ -79,7 +79,9 @@ class Run:
 
     def write(self, native: Callable[[], Any], handle: Any, dtype: Any, after: Callable[[Any], Any]) -> Any:
         """Write to a variable, and keep what it was."""
-        if key(handle) not in self.before and (self.graph is not None or _initialized(handle)):
+        if key(handle) not in self.before and (
+            self.graph is not None or tf.raw_ops.VarIsInitializedOp(resource=handle)
+        ):
             self.before[key(handle)] = handle, private.resources.read_variable_op(handle, dtype)
         return native()
 
@@ -168,10 +170,6 @@ class Looped(Run):
 def key(handle: Any) -> int:
     """Tell handles apart."""
     return int(getattr(handle, "_id", id(handle)))
-
-
-def _initialized(handle: Any) -> bool:
-    return bool(tf.raw_ops.VarIsInitializedOp(resource=handle))
 
 
 def not_given_again(where: str, does: str) -> DerivativeError:

@@ -27,7 +27,7 @@ def edits(bench: Bench, base: Tried) -> Iterator[Edit]:
     known = [] if base.is_right or forward is None else numbers(forward)
     functions = [n for s in statements(base.tree) for n in ast.walk(s) if isinstance(n, SCOPES[:3])]
     seen: set[int] = set()
-    for function in sorted(functions, key=_length):  # the innermost first
+    for function in sorted(functions, key=lambda f: len([*ast.walk(f)])):  # the innermost first
         names = _names(bench, function)
         for result in _results(function):
             for node in ast.walk(result):
@@ -37,10 +37,6 @@ def edits(bench: Bench, base: Tried) -> Iterator[Edit]:
             for part in result.elts if isinstance(result, ast.Tuple) else [result]:
                 for term in _terms(part):
                     yield from _scaled(bench, term, names, known)
-
-
-def _length(function: ast.AST) -> int:
-    return sum(1 for _ in ast.walk(function))
 
 
 def _results(function: ast.AST) -> Iterator[ast.expr]:
