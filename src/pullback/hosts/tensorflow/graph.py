@@ -38,7 +38,7 @@ def apply(operation: Operation, tensors: list[Any]) -> list[Any]:
     tensors = [inside(tensor, graph) for tensor in tensors]
     with variables_read() as variables, captures.listening(captures.Ear(tensors)) as ear:
         outputs, pull = operation.forward(tensors)
-    # A part of another operation uses what that one was given, and was looked at with it.
+    # An operation that is derived from another captures nothing of its own: that one was looked at.
     outside = [] if isinstance(operation, Derived) else ear.outside(graph, outputs)
     captures.refuse_named(operation, tensors)
     captures.refuse_watched(operation, outside)
