@@ -10,15 +10,15 @@ import jax.numpy as jnp
 from jax import lax
 
 from pullback.ops.linear.kernels import Carry, Folded, Step
-from pullback.ops.linear.shared import HELD as HELD
-from pullback.ops.linear.shared import added as added
-from pullback.ops.linear.shared import fused as fused
-from pullback.ops.linear.shared import raw_product as raw_product
-from pullback.ops.linear.shared import room as room
-from pullback.ops.linear.shared import scaled as scaled
-from pullback.ops.linear.shared import softmax as softmax
-from pullback.ops.linear.shared import times as times
-from pullback.ops.linear.shared import weighed as weighed
+from pullback.ops.linear.plain import HELD as HELD
+from pullback.ops.linear.plain import added as added
+from pullback.ops.linear.plain import fused as fused
+from pullback.ops.linear.plain import raw_product as raw_product
+from pullback.ops.linear.plain import room as room
+from pullback.ops.linear.plain import scaled as scaled
+from pullback.ops.linear.plain import softmax as softmax
+from pullback.ops.linear.plain import times as times
+from pullback.ops.linear.plain import weighed as weighed
 
 
 def adds_in_place(w: Any) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from pullback import hosts
-from pullback.ops.linear import shared
+from pullback.ops.linear import plain
 from pullback.ops.linear.kernels import Carry, Folded, Step
 
 HELD = 2**24  # with half of it, the sum of dw costs a fifth of the step
@@ -139,7 +139,7 @@ def softmax(z: Any, level: Any) -> tuple[Any, Any]:
         p = torch.softmax(z, 1, out=z)  # row by row: a row stays near the processor
         return p, -torch.log(p.amax(1))
     if not _free(z, level):
-        return shared.softmax(z, level)
+        return plain.softmax(z, level)
     e = z.sub_(level[:, None]).exp_()
     total = e.sum(1)
     return e.div_(total[:, None]), torch.log(total)
