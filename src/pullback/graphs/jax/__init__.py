@@ -34,7 +34,7 @@ class Jax(Tracer):
             return jax.tree_util.tree_leaves(asked.function(*args, **kwargs))
 
         drawing = Drawing(asked)
-        ends = [drawing.end(x, name) for x, name in zip(inputs, asked.names(arguments))]
+        ends = [drawing.end(name) for name in asked.names(arguments)]
         with heard(native, drawing.called):
             try:
                 program = jax.make_jaxpr(run)(inputs)

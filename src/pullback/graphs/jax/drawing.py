@@ -32,7 +32,7 @@ class Drawing:
         self.steps: list[Step] = []
         self.count = 0
 
-    def end(self, value: Any, name: str, kind: Any = "input") -> tuple[int, int]:
+    def end(self, name: str, kind: Any = "input") -> tuple[int, int]:
         return self.sketch.node(kind, name=name, kind=kind), 0
 
     def walk(self, jaxpr: Any, consts: Sequence[Any], ends: Sequence[Any], inputs: Sequence[Any]) -> None:
@@ -44,7 +44,7 @@ class Drawing:
                 f"{self.count} operations are too many to run one by one: their gradients are not measured."
             )
         known = [
-            (self.end(c, f"captured {np.shape(c)}", "captured") if _is_tensor(c) else None, c) for c in consts
+            (self.end(f"captured {np.shape(c)}", "captured") if _is_tensor(c) else None, c) for c in consts
         ]
         outputs = self._walk(jaxpr, [*known, *zip(ends, inputs)], (), measured)
         shares = self._seeds(jaxpr.outvars, outputs) if measured else {}
@@ -133,7 +133,7 @@ class Drawing:
         """Draw a jaxpr whose operands begin at a place of the operation's."""
         inner = Drawing(self.asked)
         inner.rules = self.rules
-        ends = [inner.end(None, str(v)) for v in program.jaxpr.invars]
+        ends = [inner.end(str(v)) for v in program.jaxpr.invars]
         given = [*((None, c) for c in program.consts), *((end, None) for end in ends)]
         outputs = inner._walk(program.jaxpr, given, (), False)
         exits = {}
@@ -223,6 +223,7 @@ class Drawing:
         whole = self.sketch.node("call", name=self.asked.name, location=location)
         if "Concretization" in type(error).__name__ or "Conversion" in type(error).__name__:
             self.sketch.told(whole, does="leave")
+        shares: dict[int, Any] = {}
         with contextlib.suppress(Exception):
             moving = [i for i, x in enumerate(inputs) if is_float(x.dtype)]
             rest = list(inputs)
@@ -240,7 +241,7 @@ class Drawing:
                 self.sketch.measure(edge, jax.numpy.ones_like(y))
         for i, ((end, _), x) in enumerate(zip(ends, inputs)):
             edge = self._edge((end, 0), whole, jax.typeof(x), x, i)
-            if "shares" in locals() and i in shares:
+            if i in shares:
                 self.sketch.measure(edge, shares[i])
                 self.sketch.told(end, gradient=Flow.of(shares[i]))
         return self.sketch
