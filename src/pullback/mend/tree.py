@@ -171,7 +171,7 @@ def inserted(node: ast.FunctionDef, at: int, statement: ast.stmt) -> ast.Functio
 
 
 def differences(old: ast.AST, new: ast.AST, parent: ast.AST | None = None, field: str = "") -> Iterator[Any]:
-    """List the smallest parts that differ: the old node, the new one, what it stands in, and its field there."""
+    """List the smallest parts that differ: the old node, the new one, what that stands in, and its field."""
     if old is new:
         return
     if isinstance(old, ast.FunctionDef) and isinstance(new, ast.FunctionDef):
