@@ -175,17 +175,17 @@ def parsed(data: bytes, path: str) -> Configuration | None:
     is_project = name == "pyproject.toml"
     if is_project and b"pullback" not in data:
         return None
-    whole = _toml(data, name)
+    table = _toml(data, name)
     prefix = ""
     if is_project:
-        tool = whole.get("tool")
+        tool = table.get("tool")
         if not isinstance(tool, dict) or "pullback" not in tool:
             return None
-        whole, prefix = tool["pullback"], "tool.pullback"
+        table, prefix = tool["pullback"], "tool.pullback"
     top = f"{name} [{prefix}]" if prefix else name
-    if not isinstance(whole, dict):
-        raise _wrong(top, f"tool.pullback = {whole!r}", "a table", "[tool.pullback]")
-    options = {key: value for key, value in whole.items() if key != "rules"}
+    if not isinstance(table, dict):
+        raise _wrong(top, f"tool.pullback = {table!r}", "a table", "[tool.pullback]")
+    options = {key: value for key, value in table.items() if key != "rules"}
     for key, value in options.items():
         if key not in OPTIONS:
             raise _wrong(top, f"{key} = {value!r}", f"one of {', '.join(OPTIONS)}, rules", "seed = 0")
@@ -194,7 +194,7 @@ def parsed(data: bytes, path: str) -> Configuration | None:
             raise _wrong(top, f"{key} = {value!r}", expected, fix)
     if "baseline" in options:  # as seen from the file
         options["baseline"] = os.path.join(os.path.dirname(path), options["baseline"])
-    return Configuration(path, options, _rules(whole.get("rules", {}), name, prefix))
+    return Configuration(path, options, _rules(table.get("rules", {}), name, prefix))
 
 
 def _rules(tables: Any, name: str, prefix: str) -> dict[str, Declaration]:

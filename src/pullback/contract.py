@@ -16,7 +16,6 @@ from pullback.cotangent import conform, cotangent_names, shown
 from pullback.endings import runs_off
 from pullback.errors import CapturedVariableError, CotangentCountError
 from pullback.hosts import names
-from pullback.hosts.base import Host
 from pullback.hosts.operation import Cotangents, Tensor
 from pullback.outputs import accepts
 from pullback.plan import Plan, Slot
@@ -105,7 +104,8 @@ def _by_slot(
 def _readings(plan: Plan, tensors: Sequence[Tensor]) -> tuple[list[Slot], ...]:
     """List what one cotangent each may be meant for; nested sets: equal counts mean equal arguments."""
     moving = plan.moving
-    smooth = [slot for slot in moving if _smooth(slot, tensors, plan.host)]
+    differentiable = [p for p, tensor in enumerate(tensors) if plan.host.differentiable(tensor)]
+    smooth = [slot for slot in moving if not set(slot.places).isdisjoint(differentiable)]
     return moving, smooth, [slot for slot in plan.slots if slot.passed], list(plan.slots)
 
 
@@ -116,10 +116,6 @@ def _ends_in_structure(returned: Sequence[Any], plan: Plan, tensors: Sequence[Te
         return False
     ends = [reading[-1] for reading in _readings(plan, tensors) if len(reading) == len(returned)]
     return any(slot.tree is not None and tree.match(slot.tree, last) is not None for slot in ends)
-
-
-def _smooth(slot: Slot, tensors: Sequence[Tensor], host: Host) -> bool:
-    return any(p is not None and host.differentiable(tensors[p]) for p in slot.places)
 
 
 def _is_structure_of(returned: Mapping[Any, Any], moving: Sequence[Slot]) -> bool:

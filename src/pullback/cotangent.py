@@ -83,13 +83,13 @@ def described(value: Any) -> str:
 
 def cotangent_names(arguments: Iterable[str], grad: Callable[..., Any]) -> list[str]:
     """Choose names for the cotangents of arguments, none of which means something else in `grad`."""
-    plain = [argument.replace("[", "_").replace("]", "") for argument in arguments]
+    spelled = [argument.replace("[", "_").replace("]", "") for argument in arguments]
     try:
         taken = {"dy", *inspect.signature(grad).parameters}
     except (TypeError, ValueError):  # a builtin
         taken = {"dy"}
-    prefix = "grad_" if taken & {f"d{name}" for name in plain} else "d"
-    return [prefix + name for name in plain]
+    prefix = "grad_" if taken & {f"d{name}" for name in spelled} else "d"
+    return [prefix + name for name in spelled]
 
 
 def _check_dtype(have: Spec, want: Spec, where: str, what: str, who: str, optional: bool) -> None:

@@ -159,18 +159,20 @@ def function_of(
     A plan is carried out by its host, or by `apply`: a replacement, whose body is a function without a
     `grad`, brings its own.
     """
-    # The attributes of a layer or another object that is called are its own affair.
+    # A function's attributes are taken over; those of a layer, or of another object that is called, are not.
     updated = ("__dict__",) if inspect.isfunction(rule.body) else ()
     opaque = Opaque()
 
     @defined
     @functools.wraps(rule.body, updated=updated)
     def function(*args: Any, **kwargs: Any) -> Any:
-        if is_tracing(dynamo.PROGRAM):  # by its module: a pickled function takes a list along, and no module
+        # `PROGRAM` is read from its module: pickled by value, a function would take a copy of the list along.
+        if is_tracing(dynamo.PROGRAM):
             return called_whole(opaque, args, kwargs)
         for listen in listeners:
             listen(function, args, kwargs)
         rule = function.rule
+        # The key of a call of tensors alone needs no plan; that of any other is its plan (`Plan.way`).
         shortcut = rule.shortcuts.get((len(args), type(args[0]))) if args and not kwargs else None
         if shortcut is not None:
             result = shortcut(args)

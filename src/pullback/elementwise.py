@@ -163,7 +163,7 @@ def _pushforward(function: Function, partials: Any, where: str) -> Function:
     def pushforward(*everything: Any, **kwargs: Any) -> Any:
         output = kwargs.pop("output", None) if named else None
         # one tangent per tensor argument, then the arguments
-        count = next(n for n in range(1, len(everything)) if n == _moving(everything[n:], kwargs))
+        count = next(n for n in range(1, len(everything)) if n == len(_tensors(everything[n:], kwargs)))
         tangents, args = everything[:count], everything[count:]
         host = hosts.of(tangents[0])
         if output is None:
@@ -180,10 +180,6 @@ def _tensors(args: Sequence[Any], kwargs: dict[str, Any]) -> list[Any]:
     # a NumPy array stands here only where NumPy itself is the host
     roles = ((x, hosts.role(type(x))) for x in (*args, *kwargs.values()))
     return [x for x, role in roles if role is Role.ARRAY or not isinstance(role, Role)]
-
-
-def _moving(args: Sequence[Any], kwargs: dict[str, Any]) -> int:
-    return len(_tensors(args, kwargs))
 
 
 def _partials(

@@ -102,7 +102,8 @@ def _is_passed(statement: ast.stmt) -> bool:
     if isinstance(statement, ast.If):
         return _goes_on(statement.body) or _goes_on(statement.orelse)
     if isinstance(statement, (ast.For, ast.While)):
-        endless = isinstance(statement, ast.While) and _is_true(statement.test)
+        test = statement.test if isinstance(statement, ast.While) else None
+        endless = isinstance(test, ast.Constant) and bool(test.value)
         return _breaks(statement.body) or (not endless and _goes_on(statement.orelse))
     if isinstance(statement, ast.With):
         return _goes_on(statement.body)
@@ -112,13 +113,11 @@ def _is_passed(statement: ast.stmt) -> bool:
         return _goes_on(statement.finalbody) and any(map(_goes_on, ways))
     if isinstance(statement, ast.Match):
         last = statement.cases[-1]
-        whole = last.guard is None and isinstance(last.pattern, ast.MatchAs) and last.pattern.pattern is None
-        return not whole or any(_goes_on(case.body) for case in statement.cases)
+        catches_all = (
+            last.guard is None and isinstance(last.pattern, ast.MatchAs) and last.pattern.pattern is None
+        )
+        return not catches_all or any(_goes_on(case.body) for case in statement.cases)
     return True
-
-
-def _is_true(test: ast.expr) -> bool:
-    return isinstance(test, ast.Constant) and bool(test.value)
 
 
 def _breaks(statements: Sequence[ast.stmt]) -> bool:

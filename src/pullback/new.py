@@ -13,14 +13,8 @@ import re
 import sys
 from pathlib import Path
 
+from pullback.hosts import SUPPORTED
 from pullback.report.printable import printable
-
-# How a file names each framework, and makes a tensor of it.
-FRAMEWORKS = {
-    "tensorflow": ("import tensorflow as tf", "tf.constant"),
-    "jax": ("import jax.numpy as jnp", "jnp.asarray"),
-    "torch": ("import torch", "torch.tensor"),
-}
 
 RULE = '''"""{name}: say here what it computes."""
 
@@ -75,12 +69,12 @@ def new(name: str, framework: str | None, folder: Path) -> int:
 
 def installed() -> str:
     """Name the framework to write for: the first that is installed; it is not imported."""
-    return next((name for name in FRAMEWORKS if importlib.util.find_spec(name)), "tensorflow")
+    return next((name for name in SUPPORTED if importlib.util.find_spec(name)), "tensorflow")
 
 
 def texts(name: str, framework: str) -> dict[str, str]:
     """Give the files by their names."""
-    line, tensor = FRAMEWORKS[framework]
+    line, tensor = SUPPORTED[framework].written, SUPPORTED[framework].constant
     imports = "\n".join(sorted([line, "import pullback as pb"]))
     check(name, RULE.format(name="_", imports=imports, tensor=tensor))
     parts = {"name": name, "imports": imports, "framework": line, "tensor": tensor}

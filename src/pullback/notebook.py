@@ -22,7 +22,7 @@ from pullback.record.quiet import quiet
 from pullback.record.recorder import Recorder
 from pullback.report.entry import Run
 from pullback.report.html import NoTemplatesError, fragment
-from pullback.report.terminal import plain
+from pullback.report.terminal import as_text
 
 
 class Shown:
@@ -37,7 +37,7 @@ class Shown:
         return [entry.report for entry in self.run.entries]
 
     def __repr__(self) -> str:
-        return "\n\n".join(part for part in (plain(self.run), *self.run.problems, *self.run.notes) if part)
+        return "\n\n".join(part for part in (as_text(self.run), *self.run.problems, *self.run.notes) if part)
 
     def _repr_html_(self) -> str | None:
         try:

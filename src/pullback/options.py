@@ -67,8 +67,8 @@ def require_factor(verb: str, name: str, value: Any, x: Any) -> None:
 def require_axis(verb: str, name: str, value: Any, x: Any) -> int:
     """Give an axis of x as an int; refuse what is none."""
     shape = hosts.of(x).spec(x).shape
-    whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
-    if whole and (shape is None or -len(shape) <= value < len(shape)):
+    integer = isinstance(value, numbers.Integral) and not isinstance(value, bool)
+    if integer and (shape is None or -len(shape) <= value < len(shape)):
         return int(value)
     expected = "a whole number"
     if shape is not None:

@@ -171,7 +171,7 @@ def where_of(f: Any) -> str:
     return at(name_of(f), source_of(filled_in(f)))
 
 
-def plain_name(f: Any) -> str:
+def word_for(f: Any) -> str:
     """Name a callable by a word: what a framework takes for a name. `<lambda>` becomes `lambda_`."""
     word = re.sub(r"\W+", "", name_of(f))
     return f"{word}_" if keyword.iskeyword(word) or not word else word

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from pullback import hosts
@@ -41,20 +42,13 @@ def is_namedtuple(value: Any) -> bool:
     return isinstance(value, tuple) and hasattr(value, "_fields")
 
 
+@dataclass(eq=False, slots=True)
 class Tree:
     """Remember how a structure was built, so that other leaves can take the places of its own."""
 
-    __slots__ = ("build_one", "children", "template")
-
-    def __init__(
-        self,
-        template: Any,
-        children: list[Tree | None],
-        build_one: Callable[[Sequence[Any]], Any] | None = None,
-    ) -> None:
-        self.template = template  # a hollow container, or the type of what a host opened
-        self.children = children
-        self.build_one = build_one  # puts a structure together that only its host knows
+    template: Any  # a hollow container, or the type of what a host opened
+    children: list[Tree | None]
+    build_one: Callable[[Sequence[Any]], Any] | None = None  # puts together what only its host knows
 
     def build(self, leaves: Iterator[Any]) -> Any:
         """Put leaves, taken in order, into the places of the old ones."""

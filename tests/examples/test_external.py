@@ -58,7 +58,7 @@ def test_differences_agree_with_the_adjoint_to_the_accuracy_of_their_scheme():
         return tape.gradient(y, k, output_gradients=dy).numpy()
 
     exact = gradient(temperature)
-    function, output = temperature.external.role("function"), temperature.external.output
+    function, output = temperature.external.role("function"), temperature.external.options.output
     for scheme, accuracy in (("central", 1e-8), ("forward", 1e-5)):
         found = gradient(pb.external(function, output=output, gradient=scheme))
         assert np.max(np.abs(found - exact)) < accuracy * np.max(np.abs(exact))

@@ -96,10 +96,38 @@ def test_a_host_is_imported_by_nobody_else():
     assert found == []
 
 
+def listed(code: str) -> list[set[str]]:
+    """List the frameworks that stand together in a literal: a list of them by hand."""
+    displays = [
+        node
+        for node in ast.walk(tree_of(code))
+        if isinstance(node, ast.Tuple | ast.List | ast.Set | ast.Dict)
+    ]
+    parts = [node.keys if isinstance(node, ast.Dict) else node.elts for node in displays]
+    found = [
+        {part.value for part in each if isinstance(part, ast.Constant)} & set(hosts.SUPPORTED)
+        for each in parts
+    ]
+    return [names for names in found if len(names) > 1]
+
+
+def test_the_test_sees_lists_of_frameworks():
+    assert (
+        listed('A = ("jax", "torch", 1)\nB = {"jax": "torch"}\nC = {"jax": 1, "torch": 2}')
+        == [{"jax", "torch"}] * 2
+    )
+
+
+def test_frameworks_are_listed_in_one_place():
+    """A new one is a row of `hosts.SUPPORTED`; who writes a file of TensorBoard is another question."""
+    found = {place(path) for path in FILES if listed(text_of(path))}
+    assert found == {"hosts/__init__.py", "watching/sinks/tensorboard.py"}
+
+
 # ── private names of frameworks ──────────────────────────────────────────────────────────────────────────
 
 PRIVATE = {
-    "tensorflow": "hosts/tensorflow/recording.py",
+    "tensorflow": "hosts/tensorflow/private.py",
     "torch": "hosts/torch/private.py",
     "jax": "",  # none is needed
     "keras": "hosts/jax/model.py",
@@ -163,7 +191,7 @@ def test_private_names_of_a_framework_stand_in_one_file():
 
 # ── who imports whom ─────────────────────────────────────────────────────────────────────────────────────
 
-BELOW_HOSTS = {"errors", "rule", "tree", "dtypes", "patched", "hosts"}  # the others import nothing of ours
+BELOW_HOSTS = {"errors", "rule", "tree", "dtypes", "patched", "hosts"}
 
 
 def module_of(path: Path) -> str:
@@ -197,6 +225,57 @@ def test_hosts_import_nothing_above_them():
     files = [path for path in FILES if place(path).startswith("hosts/")]
     found = [(place(path), module) for path in files for module in imported_by(path)]
     assert [(path, module) for path, module in found if module.split(".")[1] not in BELOW_HOSTS] == []
+    others = [SOURCE / f"{name}.py" for name in BELOW_HOSTS - {"hosts", "tree"}]
+    assert [(place(path), imported_by(path)) for path in others if imported_by(path)] == []
+    assert imported_by(SOURCE / "tree.py") == {"pullback.hosts"}  # which opens structures of a framework
+
+
+def test_captured_tensors_are_looked_for_in_one_place():
+    """What a body reaches by name is followed by `captures` of each host, a file or a folder."""
+    ways = {f"pullback.rule.{name}" for name in ("cells", "reach", "global_names", "names_in")}
+    files = [
+        path for path in FILES if place(path).startswith(tuple(f"hosts/{host}/" for host in hosts.SUPPORTED))
+    ]
+    found = {place(path) for path in files if ways & set(imports(tree_of(text_of(path))))}
+    assert {path for path in found if "/captures" not in path} == {
+        "hosts/jax/override.py"
+    }  # a gradient's own
+
+
+# A job that several hosts have, in a file or a folder of its name; what only one has is not listed.
+JOBS = {
+    "arrays": "tensorflow jax torch",
+    "batched": "tensorflow jax torch",
+    "callback": "tensorflow jax torch",
+    "captures": "tensorflow jax torch",
+    "control": "tensorflow jax torch",
+    "eager": "tensorflow torch",
+    "effects": "tensorflow torch",
+    "forward": "tensorflow jax torch",
+    "inline": "tensorflow jax",
+    "kinds": "tensorflow jax torch",
+    "linearity": "tensorflow jax",
+    "model": "tensorflow jax torch",
+    "override": "tensorflow jax torch",
+    "pinned": "tensorflow torch",
+    "private": "tensorflow torch",
+    "residuals": "jax torch",
+    "run": "tensorflow jax torch",
+}
+
+
+def test_the_same_job_has_the_same_name_on_every_host():
+    stems = {
+        host: {path.stem for path in (SOURCE / "hosts" / host).iterdir()} - {"__init__"}
+        for host in hosts.SUPPORTED
+    }
+    shared = {
+        stem for names in stems.values() for stem in names if sum(stem in n for n in stems.values()) > 1
+    }
+    found = {
+        stem: " ".join(host for host in stems if stem in stems[host]) for stem in shared - {"__pycache__"}
+    }
+    assert found == JOBS
 
 
 def cycles(edges: dict[str, set[str]]) -> list[set[str]]:

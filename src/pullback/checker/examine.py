@@ -54,20 +54,9 @@ def examine(
     demanded = settings.demanded(problem.unit)
     if outcome.verdict != "wrong":
         return outcome if subject.is_rule else in_demanded_digits(outcome, demanded)
-    half = one_triangle(problem, anything=not subject.is_rule)
-    if half is not None and not subject.is_rule:
-        # What a framework gives for the triangle that is not read is a convention, too.
-        outcome = derivative_test(problem, rng, settings, support=~unread(problem))
-        if outcome.verdict != "wrong":
-            return outcome
-    averaged = None if half is not None else mirrored_claims(problem, outcome.cotangent)
-    if half is not None or averaged:
-        mirrored = symmetric(problem if half is None else half, averaged)
-        found = derivative_test(mirrored, rng, settings)
-        if found.verdict != "wrong":
-            return found
-        if found.discrepancy < outcome.discrepancy:
-            outcome, problem = found, mirrored
+    outcome, problem = among_symmetric(subject, problem, outcome, rng, settings)
+    if outcome.verdict != "wrong":
+        return outcome
     if 0 < outcome.discrepancy < FINEST:
         hidden = among_small_claims(problem, outcome, rng, settings)
         if hidden is None:
@@ -77,6 +66,32 @@ def examine(
         outcome = in_demanded_digits(outcome, demanded)
         if outcome.verdict != "wrong":
             return outcome
+    return excused(subject, point, problem, outcome, agrees=agrees, own=own)
+
+
+def among_symmetric(
+    subject: Subject, problem: Problem, outcome: Outcome, rng: np.random.Generator, settings: Settings
+) -> tuple[Outcome, Problem]:
+    """Test a rule of symmetric matrices along such alone, if that speaks better of it than `outcome` does."""
+    half = one_triangle(problem, anything=not subject.is_rule)
+    if half is not None and not subject.is_rule:
+        # What a framework gives for the triangle that is not read is a convention, too.
+        outcome = derivative_test(problem, rng, settings, support=~unread(problem))
+        if outcome.verdict != "wrong":
+            return outcome, problem
+    averaged = None if half is not None else mirrored_claims(problem, outcome.cotangent)
+    if half is None and not averaged:
+        return outcome, problem
+    mirrored = symmetric(problem if half is None else half, averaged)
+    found = derivative_test(mirrored, rng, settings)
+    better = found.verdict != "wrong" or found.discrepancy < outcome.discrepancy
+    return (found, mirrored) if better else (outcome, problem)
+
+
+def excused(
+    subject: Subject, point: Point, problem: Problem, outcome: Outcome, *, agrees: bool, own: bool
+) -> Outcome:
+    """Call a failure undecided where the point explains it: random numbers, an edge, a hole, rounding."""
     if subject.draws and not subject.is_rule and outcome.worst is not None and outcome.worst.claimed == 0:
         return replace(outcome, verdict="undecided", reason="random")
     if outcome.edge and (agrees or subject.body_pullback is None) and (own or not subject.is_rule):
@@ -85,14 +100,10 @@ def examine(
         if not subject.is_rule and outcome.edge:
             return replace(outcome, verdict="undecided")
         # A formula may have a hole at a point that nobody uses: worth a word, not a verdict.
-        return (
-            replace(outcome, verdict="undecided")
-            if own and not plain_hole(subject, problem, outcome, point)
-            else outcome
-        )
-    if own and point.extreme and problem.unit > 1e-12:
-        return replace(outcome, verdict="undecided", reason="noise")
-    if own and outcome.discrepancy < (EXTREME if point.extreme else OWN):
+        hole = own and not plain_hole(subject, problem, outcome, point)
+        return replace(outcome, verdict="undecided") if hole else outcome
+    coarse = point.extreme and problem.unit > 1e-12
+    if own and (coarse or outcome.discrepancy < (EXTREME if point.extreme else OWN)):
         return replace(outcome, verdict="undecided", reason="noise")
     return outcome
 

@@ -1,7 +1,7 @@
 """What a check found, as data: findings, and the report that holds them.
 
 Reports are read by people's terminals, by files and by tests; so everything here is a frozen value that
-turns into plain dictionaries. The schema carries a version.
+turns into dictionaries. The schema carries a version.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Finding:
     cotangents: Arrays | None = field(default=None, repr=False, compare=False)
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the finding as plain data."""
+        """Give the finding as data."""
         return {f.name: getattr(self, f.name) for f in fields(self) if f.compare}
 
 
@@ -80,7 +80,7 @@ class Report:
     pullbacks: int = 0
     code: str = ""  # what the user wrote
     docstring: str = ""
-    # What there is to see, as plain data: `checker/picture.py`.
+    # What there is to see, as data: `checker/picture.py`.
     pictures: tuple[Mapping[str, Any], ...] = field(default=(), repr=False, compare=False)
     # What the search of an edit gave, where there was one; its words are findings. Not serialised.
     mending: Mending | None = field(default=None, repr=False, compare=False)
@@ -134,7 +134,7 @@ class Report:
         return self
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the report as plain data."""
+        """Give the report as data."""
         return {
             "schema": SCHEMA,
             "name": self.name,

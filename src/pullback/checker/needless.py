@@ -40,9 +40,9 @@ def _right_everywhere(subject: Subject, settings: Settings) -> bool:
     if nonlinear(problem, settings.rng(85)) is not None:
         return False
     v = signed(settings.rng(86), problem.y.size)
-    plain = problem.gradient(v)
+    gradient = problem.gradient(v)
     for size in SIZES:
-        if not np.allclose(problem.gradient(size * v) / size, plain, rtol=1e-3, atol=0):
+        if not np.allclose(problem.gradient(size * v) / size, gradient, rtol=1e-3, atol=0):
             return False
     points = [Point("given", subject.inputs)]
     if settings.own_points:

@@ -1,4 +1,4 @@
-"""What a page draws of a check, as plain data of bounded size: at most `MOST` entries a picture.
+"""What a page draws of a check, as data of bounded size: at most `MOST` entries a picture.
 
 A picture travels in the JSON report, so a number that JSON cannot write is a word. Where there is more than
 fits, the worst entries are kept, and the picture says how many there were.

@@ -2,7 +2,7 @@
 
 The numerics know one flat float64 vector. Packing is exact for every dtype; unpacking rounds to the
 dtype, which is how the displacement really made becomes visible. A complex entry is two reals, so that
-the pairing Re(conj(a)·b) of the hosts is the plain dot product.
+the pairing Re(conj(a)·b) of the hosts is the dot product.
 """
 
 from __future__ import annotations

@@ -21,9 +21,9 @@ class Written:
 
 def literal(a: Array) -> Written:
     """Write an array with its entries."""
-    plain = a.astype(np.float64) if is_guest(a.dtype) else a
+    known = a.astype(np.float64) if is_guest(a.dtype) else a
     written = np.array2string(
-        plain, separator=", ", threshold=plain.size + 1, floatmode="unique", max_line_width=10**9
+        known, separator=", ", threshold=known.size + 1, floatmode="unique", max_line_width=10**9
     )
     text = re.sub(r"\[ | (?=[],])", lambda m: m[0].strip(), " ".join(written.split()))
     return Written(re.sub(r"\b(nan|inf)\b", r"np.\1", text), a)

@@ -1,4 +1,4 @@
-"""The diagnosis on a terminal: versions, hosts, capabilities. Plain text elsewhere."""
+"""The diagnosis on a terminal: versions, hosts, capabilities. Text elsewhere."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ COLOURS = {"works": "green", "missing": "dim", "old": "yellow", "broken": "bold 
 
 
 def show(diagnosis: Diagnosis, stream: TextIO | None = None) -> None:
-    """Print a diagnosis: with colour on a terminal, plain otherwise."""
+    """Print a diagnosis: with colour on a terminal, as text otherwise."""
     stream = stream or sys.stdout
     if stream.isatty():
         _rich(diagnosis, stream)
     else:
-        stream.write(plain(diagnosis) + "\n")
+        stream.write(as_text(diagnosis) + "\n")
         stream.flush()
 
 
-def plain(diagnosis: Diagnosis) -> str:
-    """Write a diagnosis as plain text."""
+def as_text(diagnosis: Diagnosis) -> str:
+    """Write a diagnosis as text."""
     parts = [aligned([tuple(pair) for pair in diagnosis.versions.items()])]
     parts.append(aligned([HEADINGS, *(row(found) for found in diagnosis.hosts)], ruled=True))
     working = [found for found in diagnosis.hosts if found.status == "works"]

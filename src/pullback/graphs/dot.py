@@ -31,8 +31,8 @@ def dot(graph: Graph) -> str:
 
 def quoted(words: str) -> str:
     """Write words as a string of DOT."""
-    plain = words.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-    return f'"{plain}"'
+    escaped = words.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{escaped}"'
 
 
 def _node(graph: Graph, node: Node) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from importlib import import_module
 from typing import Any
 
 from pullback import hosts, tree
@@ -54,14 +53,14 @@ def tracer_of(function: Any, given: Any) -> tuple[str, Tracer]:
     leaves, _ = tree.flatten(given)
     host = hosts.among(leaves, function, name_of(function))
     framework = hosts.framework_of(host)
-    if framework not in hosts.SUPPORTED:
+    module = hosts.part("graphs", framework)
+    if module is None:
         raise HostError.about(
             name_of(function),
-            found=f"{host.name} computes no gradients",
+            found=f"{host.name} has no gradients to draw",
             expected="a tensor of TensorFlow, JAX or PyTorch",
         )
-    tracer: Tracer = import_module(f"pullback.graphs.{framework}").TRACER
-    return framework, tracer
+    return framework, module.TRACER
 
 
 def finished(sketch: Sketch, title: str, framework: str) -> Graph:

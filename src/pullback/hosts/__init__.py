@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterable
 from enum import Enum
 from importlib import import_module
+from importlib.util import find_spec
 from types import FunctionType, ModuleType
 from typing import Any, NamedTuple
 
@@ -28,14 +29,37 @@ class Framework(NamedTuple):
 
     needed: str  # the least version
     roots: tuple[str, ...]  # the packages that its types stand in
-    tensor: str  # how a user writes a tensor
+    written: str  # the line by which a user imports it
+    tensor: str  # how he makes a tensor of another array
+    constant: str  # and one of numbers
     namespace: str  # the module that speaks the array API for it
 
 
 SUPPORTED = {
-    "tensorflow": Framework("2.16", ("tensorflow",), "tf.constant", "pullback.hosts.tensorflow.namespace"),
-    "jax": Framework("0.9", ("jax", "jaxlib"), "jnp.asarray", "jax.numpy"),
-    "torch": Framework("2.6", ("torch", "functorch"), "torch.as_tensor", "array_api_compat.torch"),
+    "tensorflow": Framework(
+        needed="2.16",
+        roots=("tensorflow",),
+        written="import tensorflow as tf",
+        tensor="tf.constant",
+        constant="tf.constant",
+        namespace="pullback.hosts.tensorflow.namespace",
+    ),
+    "jax": Framework(
+        needed="0.9",
+        roots=("jax", "jaxlib"),
+        written="import jax.numpy as jnp",
+        tensor="jnp.asarray",
+        constant="jnp.asarray",
+        namespace="jax.numpy",
+    ),
+    "torch": Framework(
+        needed="2.6",
+        roots=("torch", "functorch"),
+        written="import torch",
+        tensor="torch.as_tensor",
+        constant="torch.tensor",
+        namespace="array_api_compat.torch",
+    ),
 }
 ROOTS = {root: name for name, framework in SUPPORTED.items() for root in framework.roots}
 
@@ -121,6 +145,12 @@ def framework_of(host: Host) -> str:
     """Name the framework of a host; nothing for NumPy, and for a host of somebody else's."""
     speaking = {name: sys.modules.get(f"{__name__}.{name}") for name in SUPPORTED}
     return next((name for name, module in speaking.items() if getattr(module, "HOST", None) is host), "")
+
+
+def part(room: str, framework: str) -> ModuleType | None:
+    """Import what a room says of a framework, in a file of its name; None where it says nothing."""
+    name = f"pullback.{room}.{framework}"
+    return import_module(name) if framework and find_spec(name) else None
 
 
 def _numbers(version: str) -> tuple[int, ...]:

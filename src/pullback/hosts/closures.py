@@ -53,7 +53,9 @@ class Taker:
         if self.is_tensor(value):
             return self._tensor(value, path)
         kind = type(value)
-        if kind is FunctionType and (self.everywhere or value.__code__ in _codes(self.body)):
+        if kind is FunctionType and (
+            self.everywhere or value.__code__ in _codes_in(getattr(self.body, "__code__", None))
+        ):
             return self._within(self._function, value, path)
         if isinstance(value, (tuple, list, dict)) and tree.is_container(value):
             return self._within(self._container, value, path)
@@ -160,10 +162,6 @@ class _Closure:
 
 def _built(recipe: Any, saved: Sequence[Any]) -> Any:
     return saved[recipe] if type(recipe) is int else recipe(saved)
-
-
-def _codes(body: Any) -> frozenset[CodeType]:
-    return _codes_in(getattr(body, "__code__", None))
 
 
 @functools.lru_cache(maxsize=4096)

@@ -39,13 +39,13 @@ class Opaque:
         self.prepare = prepare
 
 
-PROGRAM: list[Any] = []  # who asks with this very list is the program
+PROGRAM: list[Any] = []  # a list, because Dynamo makes one of its own in the place of each that it reads
 
 
 def is_tracing(asking: list[Any]) -> bool:
-    """Tell whether a compiler asks this, and not the program: it makes a list of its own of each it reads.
+    """Tell whether Dynamo reads the code that asks with `PROGRAM`: what it hands over is another list.
 
-    Every call of a rule asks: to look at the frame that did would cost as much as a small operation.
+    Every call of a rule asks. To look at the frame that does would cost as much as a small operation.
     """
     return asking is not PROGRAM
 

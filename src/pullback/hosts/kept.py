@@ -21,7 +21,7 @@ from pullback.hosts.closures import Taker
 from pullback.hosts.operation import Operation, Pullback
 
 Link = Callable[[Any, Any], Any]  # of two tensors that stand in the same place
-_PLAIN = (int, float, complex, str, bytes, type(None), type, ModuleType)
+_ATOMS = (int, float, complex, str, bytes, type(None), type, ModuleType)
 _MANY = 1000  # objects that are looked into; an object of a user's may hold all the world
 
 
@@ -43,7 +43,7 @@ class Kept:
             (owner, name, part)
             for owner in held
             for name, part in getattr(owner, "__dict__", {}).items()
-            if not isinstance(owner, _PLAIN) and self.is_tensor(part)
+            if not isinstance(owner, _ATOMS) and self.is_tensor(part)
         ]
 
     def within(self, again: Pullback) -> Pullback:
@@ -89,7 +89,7 @@ class Kept:
             self.link(a, b)
         elif type(a) is not type(b):
             raise ChangedError
-        elif isinstance(a, _PLAIN):
+        elif isinstance(a, _ATOMS):
             if not (a == b or (a != a and b != b)):
                 raise ChangedError
         elif isinstance(a, (np.ndarray, np.generic)):

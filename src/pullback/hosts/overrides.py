@@ -78,9 +78,9 @@ class Seen:
         return sorted({*dir(self._pullback.original), *self._pullback.own})
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        plain: Any = object.__new__(class_of(self))
-        plain.__dict__.update({**vars(self), **self._pullback.own})
-        return Override.again, (plain, self._pullback.stored())
+        blank: Any = object.__new__(class_of(self))
+        blank.__dict__.update({**vars(self), **self._pullback.own})
+        return Override.again, (blank, self._pullback.stored())
 
 
 class _Own:

@@ -30,7 +30,7 @@ from pullback.hosts.operation import Function, Tensor
 from pullback.hosts.specs import show_shape
 from pullback.options import require_functions
 from pullback.outputs import accepts
-from pullback.rule import Rule, name_of, plain_name, source_of, where_of
+from pullback.rule import Rule, name_of, source_of, where_of, word_for
 
 
 @keras.saving.register_keras_serializable(package="pullback")
@@ -56,7 +56,7 @@ class RuleLoss(keras.losses.Loss):
         self.rule: Rule = self.function.rule  # type: ignore[attr-defined]
         self.parts = {"value": value, "gradient": gradient, "like": like}
         self.differs = differs
-        super().__init__(name=name or plain_name(value), **options)
+        super().__init__(name=name or word_for(value), **options)
 
     def __call__(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Any:
         reduced = super().__call__(y_true, y_pred, sample_weight)
@@ -109,7 +109,7 @@ def loss_rule(
                 where_of(part),
                 found=f"`{name_of(part)}` cannot take two arguments",
                 expected="a function of the labels and the predictions",
-                fix=f"def {plain_name(part)}(y_true, y_pred):",
+                fix=f"def {word_for(part)}(y_true, y_pred):",
             )
     where = where_of(value)
 
@@ -173,10 +173,10 @@ def _require_losses(losses: Any, y_pred: Tensor, host: Host, value: Function, re
     have, want = host.spec(losses).shape, host.spec(y_pred).shape
     if have is None or want is None:
         return
-    whole = reduction in (None, "none")  # Keras reduces nothing
-    if (have == () and (whole or want == ())) or (0 < len(have) <= len(want) and _leads(have, want)):
+    unreduced = reduction in (None, "none")  # Keras reduces nothing
+    if (have == () and (unreduced or want == ())) or (0 < len(have) <= len(want) and _leads(have, want)):
         return
-    name, over = name_of(value), "" if whole else f", and reduction={reduction!r} is taken over examples"
+    name, over = name_of(value), "" if unreduced else f", and reduction={reduction!r} is taken over examples"
     raise OutputError.about(
         where_of(value),
         found=f"`{name}` returned shape {_show(have)} for `y_pred` of shape {_show(want)}",

@@ -79,7 +79,7 @@ class Bank:
         return self._spread([function(a) for a in entry.arrays])
 
     def _build(self, base: Tried) -> None:
-        bench, write = self.bench, self.bench.spelling
+        bench = self.bench
         self._add(ast.Constant(1), [np.asarray(1.0)] * len(bench.moments), 0)
         for name, arrays in bench.names.items():
             self._add(parsed(name), arrays, 1)
@@ -90,35 +90,52 @@ class Bank:
             else:
                 self._add(node, bench.arrays(node))
         atoms = [e for e in self.entries if e.arrays[0].dtype.kind in "fc"][:ATOMS]
-        # Of a vector both are one number: what reduces all of it to one counts all of it.
-        whole = all(not bench.names[name][0].ndim for name in bench.upstream)
-        for name, sized in list(bench.names.items()):
-            forms = [("length", axis) for axis in range(sized[0].ndim)]
-            counts = [("count", -1)] if sized[0].ndim else []
-            for form, axis in counts + forms if whole else forms + counts:
-                if write.has(form):
-                    numbers = [a.size if axis < 0 else a.shape[axis] for a in sized]
-                    node = parsed(write.write(form, e=name, axis=axis))
-                    self._add(node, [np.asarray(float(n)) for n in numbers], 2)
+        self._lengths()
         lengths = [e for e in self.entries if e.arrays[0].ndim == 0 and e not in atoms]
         for entry in (*atoms, *lengths):
             self._functions(entry)
         masks = [*self._combined(), *self._masks(base)]
+        turned = [made for entry in atoms for made in self._shapes(entry)]
+        self._products([e for e in atoms if e.size <= 6][:20], masks)
+        flat = [e for e in self.entries if e.arrays[0].ndim == 2 and e.size <= 4]
+        simple = [e for e in flat if isinstance(e.node, ast.Name) or e in turned]
+        self._matrices([*simple, *(e for e in flat if e not in simple)][:14])
+
+    def _lengths(self) -> None:
+        """Add the lengths of the axes of every name, and how many elements it has."""
+        bench, write = self.bench, self.bench.spelling
+        # Of a vector both are one number: what reduces all of it to one counts all of it.
+        scalar = all(not bench.names[name][0].ndim for name in bench.upstream)
+        for name, sized in list(bench.names.items()):
+            forms = [("length", axis) for axis in range(sized[0].ndim)]
+            counts = [("count", -1)] if sized[0].ndim else []
+            for form, axis in counts + forms if scalar else forms + counts:
+                if write.has(form):
+                    numbers = [a.size if axis < 0 else a.shape[axis] for a in sized]
+                    node = parsed(write.write(form, e=name, axis=axis))
+                    self._add(node, [np.asarray(float(n)) for n in numbers], 2)
+
+    def _shapes(self, entry: Entry) -> list[Entry]:
+        """Add sums, means and the transpose of an entry, and constants of its shape; give a name turned."""
+        write = self.bench.spelling
         turned: list[Entry] = []
-        for entry in atoms:
-            self._reduced(entry.node, entry.arrays, entry.size)
-            if entry.arrays[0].ndim >= 2 and write.has("transpose"):
-                new = write.around(entry.node, "transpose")
-                made = self._add(new, self._wide(entry, lambda a: np.swapaxes(a, -1, -2)), entry.size + 1)
-                turned += [made] if made is not None and entry.size == 1 else []
-            if write.has("eye") and isinstance(entry.node, ast.Name) and entry.arrays[0].ndim == 2:
-                eye = write.around(entry.node, "eye")
-                self._add(eye, self._wide(entry, lambda a: np.eye(*a.shape)), entry.size + 1)
-            if write.has("ones") and isinstance(entry.node, ast.Name):
-                ones = write.around(entry.node, "ones")
-                self._add(ones, self._wide(entry, np.ones_like), entry.size + 1)
-        few = [e for e in atoms if e.size <= 6][:20]
-        handed = [e for e in few if isinstance(e.node, ast.Name) and e.node.id in bench.upstream]
+        self._reduced(entry.node, entry.arrays, entry.size)
+        if entry.arrays[0].ndim >= 2 and write.has("transpose"):
+            new = write.around(entry.node, "transpose")
+            made = self._add(new, self._wide(entry, lambda a: np.swapaxes(a, -1, -2)), entry.size + 1)
+            turned += [made] if made is not None and entry.size == 1 else []
+        if write.has("eye") and isinstance(entry.node, ast.Name) and entry.arrays[0].ndim == 2:
+            eye = write.around(entry.node, "eye")
+            self._add(eye, self._wide(entry, lambda a: np.eye(*a.shape)), entry.size + 1)
+        if write.has("ones") and isinstance(entry.node, ast.Name):
+            ones = write.around(entry.node, "ones")
+            self._add(ones, self._wide(entry, np.ones_like), entry.size + 1)
+        return turned
+
+    def _products(self, few: list[Entry], masks: list[Entry]) -> None:
+        """Add sums and means of products, and what is handed over less a mean."""
+        upstream = self.bench.upstream
+        handed = [e for e in few if isinstance(e.node, ast.Name) and e.node.id in upstream]
         pairs = [*self._pairs(few), *((d, m) for d in handed for m in masks if _fit(d, m))]
         for a, b in pairs:
             product = [x * y for x, y in zip(a.arrays, b.arrays)]
@@ -127,9 +144,6 @@ class Bank:
             for mean in [e for e in self.means if self.moves(e.arrays) and _fit(d, e)][:40]:
                 values = [x - y for x, y in zip(d.arrays, mean.arrays)]
                 self._add(ast.BinOp(d.node, ast.Sub(), mean.node), self._spread(values), mean.size + 2)
-        flat = [e for e in self.entries if e.arrays[0].ndim == 2 and e.size <= 4]
-        plain = [e for e in flat if isinstance(e.node, ast.Name) or e in turned]
-        self._matrices([*plain, *(e for e in flat if e not in plain)][:14])
 
     def _written(self, base: Tried) -> Iterator[ast.expr]:
         """List the expressions of the forward and of the gradient."""

@@ -29,7 +29,7 @@ from pullback.checker.space import SINGLE, Space
 from pullback.dtypes import double
 from pullback.mend.bounds import Bound, bounds
 from pullback.mend.pure import COMPUTING, stored, writes
-from pullback.mend.region import plain
+from pullback.mend.region import written
 from pullback.mend.saved import Saved
 from pullback.mend.seat import Way, followed, seated
 from pullback.rule import cells
@@ -144,7 +144,7 @@ class Moment:
     def _called(self, function: Callable[..., Any]) -> Any:
         """Call the gradient with another function in the place of what is open."""
         grad = self.opened.grad
-        return self.opened.call(_bound(grad, seated(plain(grad), self.way, function)))
+        return self.opened.call(_bound(grad, seated(written(grad), self.way, function)))
 
     def judged(self, parts: Sequence[Any]) -> list[bool | None]:
         """Tell of each input whether its cotangent is right; None where nothing is asked."""
@@ -306,13 +306,13 @@ def surroundings(
     grad: Callable[..., Any], seen: dict[CodeType, dict[str, Any]]
 ) -> tuple[dict[str, Any], list[str]]:
     """Collect the names in reach of a gradient: of its module, of its closure, and of the forward's run."""
-    function = plain(grad)
+    function = written(grad)
     space = dict(function.__globals__)
-    closed = dict(cells(function))
+    enclosed = dict(cells(function))
     around = next((names for code, names in seen.items() if function.__code__ in code.co_consts), {})
     space |= around
-    space |= closed
-    return space, [*dict.fromkeys((*around, *closed))]
+    space |= enclosed
+    return space, [*dict.fromkeys((*around, *enclosed))]
 
 
 def leaves(value: Any) -> list[Any]:

@@ -42,9 +42,12 @@ CHANGING = {
 }
 
 
-def impurity(tree: ast.AST, space: dict[str, Any], local: set[str] | None = None) -> str | None:
-    """Name what looks impure in code that runs with these names; None if nothing does."""
-    return _Pass(set()).look(tree, space, stored(tree) if local is None else local)
+def impurity(tree: ast.AST, space: dict[str, Any], seen: set[int] | None = None) -> str | None:
+    """Name what looks impure in code that runs with these names; None if nothing does.
+
+    `seen` are the ids of functions that were looked at before.
+    """
+    return next(_found(tree, space, stored(tree), set() if seen is None else seen), None)
 
 
 def stored(tree: ast.AST) -> set[str]:
@@ -67,57 +70,46 @@ def writes(tree: ast.AST) -> bool:
     return False
 
 
-class _Pass:
-    def __init__(self, seen: set[Any]) -> None:
-        self.seen = seen
+def _found(tree: ast.AST, space: dict[str, Any], local: set[str], seen: set[int]) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.Global, ast.Nonlocal)):
+            yield f"it gives a value to `{node.names[0]}`, which is not its own"
+        written = isinstance(node, (ast.Attribute, ast.Subscript)) and not isinstance(node.ctx, ast.Load)
+        if written and (isinstance(node, ast.Attribute) or _root(node) not in local):
+            yield f"it changes `{ast.unparse(node)}`"
+        if isinstance(node, ast.Call):
+            yield from _call(node, space, local, seen)
 
-    def look(self, tree: ast.AST, space: dict[str, Any], local: set[str]) -> str | None:
-        return next(self._found(tree, space, local), None)
 
-    def _found(self, tree: ast.AST, space: dict[str, Any], local: set[str]) -> Iterator[str]:
-        for node in ast.walk(tree):
-            if isinstance(node, (ast.Global, ast.Nonlocal)):
-                yield f"it gives a value to `{node.names[0]}`, which is not its own"
-            if isinstance(node, (ast.Import, ast.ImportFrom, ast.With, ast.AsyncWith, ast.Delete)):
-                continue
-            if isinstance(node, (ast.Attribute, ast.Subscript)) and isinstance(
-                node.ctx, (ast.Store, ast.Del)
-            ):
-                root = _root(node)
-                if isinstance(node, ast.Attribute) or root not in local:
-                    yield f"it changes `{ast.unparse(node)}`"
-            if isinstance(node, ast.Call):
-                yield from self._call(node, space, local)
+def _call(node: ast.Call, space: dict[str, Any], local: set[str], seen: set[int]) -> Iterator[str]:
+    function = node.func
+    name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+    if name in SPEAKING:
+        yield f"it calls `{name}`"
+    if isinstance(function, ast.Attribute) and name in CHANGING and _root(function) not in local:
+        yield f"it calls `{ast.unparse(function)}`"
+    value = _resolved(function, space)
+    if value is None or id(value) in seen:
+        return
+    seen.add(id(value))
+    inner = inspect.unwrap(value) if callable(value) else value
+    module = str(getattr(inner, "__module__", None) or getattr(type(inner), "__module__", "") or "")
+    if module.partition(".")[0] in COMPUTING:
+        return
+    if isinstance(inner, types.FunctionType):
+        yield from _inside(inner, seen)
+    elif isinstance(inner, (types.BuiltinFunctionType, types.ModuleType)):
+        yield f"it calls `{ast.unparse(function)}`, which is not known to compute only"
 
-    def _call(self, node: ast.Call, space: dict[str, Any], local: set[str]) -> Iterator[str]:
-        function = node.func
-        name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
-        if name in SPEAKING:
-            yield f"it calls `{name}`"
-        if isinstance(function, ast.Attribute) and name in CHANGING and _root(function) not in local:
-            yield f"it calls `{ast.unparse(function)}`"
-        value = _resolved(function, space)
-        if value is None or id(value) in self.seen:
-            return
-        self.seen.add(id(value))
-        inner = inspect.unwrap(value) if callable(value) else value
-        module = str(getattr(inner, "__module__", None) or getattr(type(inner), "__module__", "") or "")
-        if module.partition(".")[0] in COMPUTING:
-            return
-        if isinstance(inner, types.FunctionType):
-            yield from self._function(inner)
-        elif isinstance(inner, (types.BuiltinFunctionType, types.ModuleType)):
-            yield f"it calls `{ast.unparse(function)}`, which is not known to compute only"
 
-    def _function(self, function: types.FunctionType) -> Iterator[str]:
-        try:
-            tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
-        except (OSError, TypeError, SyntaxError):
-            return  # a lambda in the middle of a line, or typed in
-        space = {**function.__globals__, **dict(cells(function))}
-        found = self.look(tree, space, stored(tree))
-        if found:
-            yield f"`{function.__name__}`, which it calls: {found}"
+def _inside(function: types.FunctionType, seen: set[int]) -> Iterator[str]:
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
+    except (OSError, TypeError, SyntaxError):
+        return  # a lambda in the middle of a line, or typed in
+    found = impurity(tree, {**function.__globals__, **dict(cells(function))}, seen)
+    if found:
+        yield f"`{function.__name__}`, which it calls: {found}"
 
 
 def _root(node: ast.AST) -> str:

@@ -18,7 +18,7 @@ from typing import Any
 from pullback.mend.source import Function, RefusedError, Source
 
 NAME = "__mended__"
-CLOSED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
+SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 
 
 @dataclass(frozen=True)
@@ -55,10 +55,10 @@ class Region:
             arguments, body = function.args, [ast.copy_location(ast.Return(function.body), function)]
         if telling:
             body = [_telling(statement) for statement in body]
-        whole = ast.FunctionDef(NAME, arguments, [*feeding, *body], decorator_list=[], returns=None)
+        defined = ast.FunctionDef(NAME, arguments, [*feeding, *body], decorator_list=[], returns=None)
         if sys.version_info >= (3, 12):
-            whole.type_params = []
-        module = ast.Module([whole], [])
+            defined.type_params = []
+        module = ast.Module([defined], [])
         ast.fix_missing_locations(module)
         code = compile(module, "<a candidate>", "exec", dont_inherit=True)
         return next(part for part in code.co_consts if isinstance(part, CodeType) and part.co_name == NAME)
@@ -97,7 +97,7 @@ def returned(tree: ast.Module) -> list[ast.expr]:
     return [n.value for n in own(last.body) if isinstance(n, ast.Return) and n.value is not None]
 
 
-def plain(grad: Callable[..., Any]) -> FunctionType:
+def written(grad: Callable[..., Any]) -> FunctionType:
     """Give the function that a user wrote, behind partial arguments and decorators."""
     function: Any = grad
     while True:
@@ -117,7 +117,7 @@ def own(nodes: Any) -> Iterator[ast.AST]:
     """List the nodes of some statements, without those of functions defined in them."""
     for node in nodes:
         yield node
-        if isinstance(node, CLOSED):
+        if isinstance(node, SCOPES):
             continue
         if isinstance(node, (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
             yield from own([node.generators[0].iter])

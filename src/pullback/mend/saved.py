@@ -99,7 +99,7 @@ class Saved:
 
 
 def saved(source: Source, backward: Function) -> Saved | None:
-    """Find the forward of a backward, and what goes from one to the other; None where that is not plain."""
+    """Find the forward of a backward, and what goes from one to the other; None where that cannot be told."""
     if not isinstance(backward, ast.FunctionDef) or not backward.args.args:
         return None
     for found in (_torch(source, backward), _jax(source, backward)):
@@ -133,9 +133,9 @@ def _torch(source: Source, backward: ast.FunctionDef) -> Saved | None:
         for n in ast.walk(backward)
         if isinstance(n, ast.Subscript) and isinstance(n.slice, ast.Constant)
     }
-    plain = takes is not None or all(id(n) in numbered for n in taken)
+    told = takes is not None or all(id(n) in numbered for n in taken)
     starred = any(isinstance(a, ast.Starred) for call in calls for a in call.args)
-    if not plain or starred or len(calls) > 1 or any(not call.args for call in calls):
+    if not told or starred or len(calls) > 1 or any(not call.args for call in calls):
         return None
     return Saved(source, forward, context, calls[0] if calls else None, takes)
 

@@ -15,7 +15,7 @@ from types import CellType, CodeType, FunctionType
 from typing import Any, TypeAlias
 
 from pullback.mend.pure import COMPUTING
-from pullback.mend.region import around, plain
+from pullback.mend.region import around, written
 from pullback.mend.source import Function, RefusedError, Source
 from pullback.rule import cells, global_names
 
@@ -28,11 +28,11 @@ class Step:
 
     name: str
     index: int | None = None
-    closed: bool = True
+    by_cell: bool = True
 
     def value(self, function: FunctionType) -> Any:
         """Give what stands under the name."""
-        if not self.closed:
+        if not self.by_cell:
             return function.__globals__[self.name]
         return dict(cells(function))[self.name]
 
@@ -48,7 +48,7 @@ class Step:
         if self.index is not None:
             new = type(value)(new if i == self.index else part for i, part in enumerate(value))
         cells, space = function.__closure__, function.__globals__
-        if self.closed:
+        if self.by_cell:
             names = function.__code__.co_freevars
             cells = tuple(CellType(new) if n == self.name else c for n, c in zip(names, cells or ()))
         else:
@@ -70,7 +70,7 @@ def copied(function: FunctionType, cells: tuple[CellType, ...] | None, space: di
 
 def followed(grad: Callable[..., Any], way: Way) -> FunctionType:
     """Give the function at the end of a way from a gradient."""
-    function = plain(grad)
+    function = written(grad)
     for step in way:
         function = step.follow(function)
     return function
@@ -85,7 +85,7 @@ def seated(function: FunctionType, way: Way, new: Any) -> Any:
 
 def ways(grad: Callable[..., Any], ran: Collection[CodeType] = ()) -> list[Way]:
     """List the ways to what is open, the most particular first; never to what the forward ran."""
-    return list(islice(_Finder(ran).open(plain(grad), ()), MOST))
+    return list(islice(_Finder(ran).open(written(grad), ()), MOST))
 
 
 class _Finder:
@@ -101,10 +101,10 @@ class _Finder:
             return
         self.seen.add(id(function))
         theirs = is_theirs(function)
-        every = _steps(function, closed_only=theirs)
+        every = _steps(function, cells_only=theirs)
         steps = [s for s in every if s.follow(function).__code__ not in self.ran]
         given = set() if theirs else self.handed(function)
-        handed = [s for s in steps if s.closed and s.name in given and not is_theirs(s.follow(function))]
+        handed = [s for s in steps if s.by_cell and s.name in given and not is_theirs(s.follow(function))]
         for step in handed:
             yield from self.open(step.follow(function), (*way, step))
         if not theirs and not handed and (not way or self.is_its_own(function)):
@@ -164,22 +164,22 @@ def is_theirs(function: FunctionType) -> bool:
     return str(function.__globals__.get("__name__", "")).partition(".")[0] in COMPUTING
 
 
-def _steps(function: FunctionType, *, closed_only: bool) -> Iterator[Step]:
+def _steps(function: FunctionType, *, cells_only: bool) -> Iterator[Step]:
     for name, value in cells(function):
         for index, part in enumerate(value) if type(value) in (list, tuple) else ((None, value),):
-            if _is_plain(part) and part is not function:
+            if _is_undecorated(part) and part is not function:
                 yield Step(name, index)
-    if closed_only:
+    if cells_only:
         return
     for name in global_names(function.__code__):
         value = function.__globals__.get(name)
-        if not isinstance(value, FunctionType) or not _is_plain(value) or value is function:
+        if not isinstance(value, FunctionType) or not _is_undecorated(value) or value is function:
             continue
         if value.__code__.co_filename == function.__code__.co_filename:
-            yield Step(name, closed=False)
+            yield Step(name, by_cell=False)
 
 
-def _is_plain(value: Any) -> bool:
+def _is_undecorated(value: Any) -> bool:
     return isinstance(value, FunctionType) and not hasattr(value, "__wrapped__")
 
 

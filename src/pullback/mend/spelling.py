@@ -7,7 +7,6 @@ not spelled, and no edit uses it.
 from __future__ import annotations
 
 import ast
-import importlib
 import sys
 from dataclasses import dataclass
 from types import ModuleType
@@ -15,7 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from pullback import hosts
 from pullback.mend.edit import filled
+from pullback.mend.spell import namespace as neutral
 
 # Functions of one tensor whose derivatives, or which themselves, appear in gradients.
 UNARY = (
@@ -56,19 +57,18 @@ class Spelling:
 
 def spelling(space: dict[str, Any], local: list[str], framework: str, tensor: str) -> Spelling:
     """Find the spelling for the names in reach of a gradient; those of `local` are the forward's own."""
-    neutral = importlib.import_module("pullback.mend.spell.namespace")
-    own = importlib.import_module(f"pullback.mend.spell.{framework}")
+    own = hosts.part("mend.spell", framework) or neutral
     for name in local:
         if isinstance(space.get(name), ModuleType) and space[name].__name__ in neutral.MODULES:
             return Spelling(neutral.TABLE, name, "namespace")
     if isinstance(space.get(tensor), np.ndarray):  # it runs outside of every framework
         found = [n for n, value in space.items() if value is np and n.isidentifier()]
         return Spelling(neutral.NUMPY if found else neutral.BARE, "".join(found[:1]), "numpy")
-    for module in own.MODULES:
+    for module, path in own.MODULES.items():
         known = sys.modules.get(module)
         found = [n for n, value in space.items() if known is not None and value is known and n.isidentifier()]
         if found:
-            return Spelling(own.TABLE, found[0] + own.PREFIX.get(module, ""), framework)
+            return Spelling(own.TABLE, found[0] + path, framework)
     for name, value in space.items():
         if isinstance(value, ModuleType) and value.__name__ == "pullback" and tensor:
             return Spelling(neutral.TABLE, f"{name}.namespace({tensor})", "pullback")

@@ -56,7 +56,7 @@ def tightness(node: ast.AST) -> int:
     return LOOSE.get(type(node), ATOM)
 
 
-def needed(parent: ast.AST, field: str, index: int) -> int:
+def needed(parent: ast.AST, field: str) -> int:
     """Give the precedence that a child must have to stand where it does without brackets."""
     if isinstance(parent, ast.BinOp):
         here = OPERATORS[type(parent.op)]
@@ -170,35 +170,33 @@ def inserted(node: ast.FunctionDef, at: int, statement: ast.stmt) -> ast.Functio
     return made
 
 
-def differences(
-    old: ast.AST, new: ast.AST, parent: ast.AST | None = None, at: Any = ("", -1)
-) -> Iterator[Any]:
-    """List the smallest parts that differ: the old node, the new one, and what it stands in."""
+def differences(old: ast.AST, new: ast.AST, parent: ast.AST | None = None, field: str = "") -> Iterator[Any]:
+    """List the smallest parts that differ: the old node, the new one, what that stands in, and its field."""
     if old is new:
         return
     if isinstance(old, ast.FunctionDef) and isinstance(new, ast.FunctionDef):
         before = [(i, part) for i, part in enumerate(new.body) if hasattr(part, "inserted")]
         for n, (i, part) in enumerate(before):
-            yield old.body[i - n], part, new, ("body", -1)
+            yield old.body[i - n], part, new, "body"
         new = _with(new, {"body": [part for part in new.body if not hasattr(part, "inserted")]})
     inner_old, inner_new = list(children(old)), list(children(new))
     same_kind = type(old) is type(new) and [c[:2] for c in inner_old] == [c[:2] for c in inner_new]
-    plain = same_kind and all(
+    same_shape = same_kind and all(
         getattr(old, f, None) == getattr(new, f, None)
         for f in old._fields
         if not isinstance(getattr(old, f, None), (ast.AST, list))
     )
-    plain = plain and all(
+    same_shape = same_shape and all(
         type(a) is type(b) for (*_, a), (*_, b) in zip(inner_old, inner_new) if isinstance(a, TOKENS)
     )
     changed = [
         (a, b) for a, b in zip(inner_old, inner_new) if a[2] is not b[2] and not isinstance(a[2], TOKENS)
     ]
-    if plain and changed and not isinstance(old, ast.JoinedStr):
-        for (name, index, a), (_, _, b) in changed:
-            yield from differences(a, b, new, (name, index))
-    elif not plain or ast.dump(old) != ast.dump(new):
-        yield old, new, parent, at
+    if same_shape and changed and not isinstance(old, ast.JoinedStr):
+        for (name, _, a), (_, _, b) in changed:
+            yield from differences(a, b, new, name)
+    elif not same_shape or ast.dump(old) != ast.dump(new):
+        yield old, new, parent, field
 
 
 def rendered(node: ast.AST, source: Source, known: set[int]) -> str:
@@ -214,16 +212,16 @@ def rendered(node: ast.AST, source: Source, known: set[int]) -> str:
         for name in part._fields:
             value = getattr(part, name, None)
             if isinstance(value, list):
-                fields[name] = [put(v, part, name, i) for i, v in enumerate(value)]
+                fields[name] = [put(v, part, name) for v in value]
             else:
-                fields[name] = put(value, part, name, -1)
+                fields[name] = put(value, part, name)
         return type(part)(**fields)
 
-    def put(value: Any, parent: ast.AST, name: str, index: int) -> Any:
+    def put(value: Any, parent: ast.AST, name: str) -> Any:
         if not isinstance(value, ast.expr) or id(value) not in known:
             return hollow(value)
         text = source.segment(value)
-        brackets = tightness(value) < needed(parent, name, index) and not text.startswith("(")
+        brackets = tightness(value) < needed(parent, name) and not text.startswith("(")
         if isinstance(value, ast.Tuple) and text.startswith("("):
             brackets = False
         mark = f"__kept{len(held)}__"
@@ -245,7 +243,7 @@ def spans(old: ast.AST, new: ast.AST, source: Source) -> tuple[Span, ...]:
     """Give the spans of the file's text that turn one tree into the other."""
     known = {id(node) for node in ast.walk(old) if hasattr(node, "lineno")}
     found = []
-    for before, after, parent, (field, index) in differences(old, new):
+    for before, after, parent, field in differences(old, new):
         text = rendered(after, source, known)
         start, stop = source.span(before)
         if hasattr(after, "inserted"):
@@ -254,7 +252,7 @@ def spans(old: ast.AST, new: ast.AST, source: Source) -> tuple[Span, ...]:
         if isinstance(after, ast.Tuple) and isinstance(before, ast.Tuple) and source.text[start] != "(":
             text = text.removeprefix("(").removesuffix(")")
         held = source.text[:start].rstrip().endswith("(") and source.text[stop:].lstrip().startswith(")")
-        loose = parent is not None and tightness(after) < needed(parent, field, index)
+        loose = parent is not None and tightness(after) < needed(parent, field)
         if (loose or _splits(after, text)) and not (held and isinstance(parent, (ast.BinOp, ast.UnaryOp))):
             text = f"({text})"
         found.append(Span(start, stop, text))

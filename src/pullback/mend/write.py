@@ -190,11 +190,11 @@ def write(
     Tells whether a file has changed.
     """
     spelled = dict(zip(run.targets, targets))
-    plain = replace(options, settings=replace(options.settings, mend=0.0), repeated=True)
+    checking = replace(options, settings=replace(options.settings, mend=0.0), repeated=True)
 
     def recheck(names: Sequence[str]) -> Run:
         again = Run(seed=run.seed, targets=tuple(names))
-        launch_all([spelled[name] for name in names], again, progress, plain)
+        launch_all([spelled[name] for name in names], again, progress, checking)
         return again
 
     writer = Writer(run, recheck, uncommitted=uncommitted)

@@ -85,5 +85,5 @@ def difference(xp: Any, a: Any, b: Any) -> tuple[Any, Any]:
     d = a - b
     back = d - a
     rest = (a - (d - back)) - (b + back)
-    plain = xp.isfinite(d)
-    return xp.where(plain | (a != b), d, 0.0), xp.where(plain, rest, 0.0)
+    finite = xp.isfinite(d)
+    return xp.where(finite | (a != b), d, 0.0), xp.where(finite, rest, 0.0)

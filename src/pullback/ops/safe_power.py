@@ -28,9 +28,9 @@ def _parts(x: Any, p: Any) -> Any:
     outside = (v <= 0) & (w == w)
     base = xp.where(outside, 1.0, v)
     log, kind = xp.log(base), xp.finfo(base.dtype)
-    plain = xp.abs(log) * (1 + xp.abs(w)) < math.log(float(kind.eps) / float(kind.smallest_normal))
-    power = xp.pow(base, xp.where(plain, w, w / 2))
-    return xp, outside, base, w, log, power, xp.where(plain, 1.0, power)
+    fits = xp.abs(log) * (1 + xp.abs(w)) < math.log(float(kind.eps) / float(kind.smallest_normal))
+    power = xp.pow(base, xp.where(fits, w, w / 2))
+    return xp, outside, base, w, log, power, xp.where(fits, 1.0, power)
 
 
 def _slopes(x: Any, p: Any) -> tuple[Any, Any]:

@@ -8,11 +8,11 @@ from __future__ import annotations
 import functools
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from importlib import import_module
 from typing import Any
 
 from pullback import hosts
 from pullback.hosts.base import Host
+from pullback.hosts.numpy import HOST as NUMPY
 from pullback.hosts.operation import Tensor
 from pullback.plan import Plan
 from pullback.recompute.chain import Chain
@@ -56,12 +56,10 @@ def unrolled(
 
 
 @functools.cache
-def framework(name: str) -> Framework:
-    """Give the file of a framework that is imported."""
-    found: Framework = import_module(f"pullback.recompute.{name or 'numpy'}").FRAMEWORK
-    return found
-
-
 def of(host: Host) -> Framework:
     """Find the framework of a call by its host."""
-    return framework(hosts.framework_of(host))
+    module = hosts.part("recompute", "numpy" if host is NUMPY else hosts.framework_of(host))
+    if module is None:
+        raise host.refused("checkpoint")
+    found: Framework = module.FRAMEWORK
+    return found

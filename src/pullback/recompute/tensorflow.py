@@ -14,7 +14,7 @@ import tensorflow as tf
 
 from pullback import outputs
 from pullback.hosts.operation import Tensor
-from pullback.hosts.tensorflow import arrays, captures, eager, graph, recording, replay
+from pullback.hosts.tensorflow import arrays, captures, eager, graph, private, replay
 from pullback.plan import Plan
 from pullback.recompute.chain import Chain, First, grafted
 from pullback.recompute.framework import Body, Framework, Tensors, unrolled
@@ -35,7 +35,7 @@ class TensorFlow(Framework):
 
     def checkpoint(self, plan: Plan, tensors: list[Tensor], *, looped: bool = False) -> Any:
         args, kwargs = plan.arguments(tensors)
-        if not recording.AVAILABLE:
+        if not private.AVAILABLE:
             return plan.host.run(plan.rule.body, args, kwargs, plan.where)
         if plan.host.idle(tensors):
             with replay.as_later(plan.where):
@@ -56,7 +56,7 @@ class TensorFlow(Framework):
         return _loop(body, carry, xs, length)
 
     def reversible(self, plan: Plan, chain: Chain, tensors: Tensors) -> Tensors:
-        if plan.host.idle(tensors) or not recording.AVAILABLE:
+        if plan.host.idle(tensors) or not private.AVAILABLE:
             return chain.through(tensors, lambda k, x: self.checkpoint(chain.planned(k, x), [x]))
         return grafted(plan, chain, tensors, _half, _warned if tf.executing_eagerly() else _claimed)
 
@@ -169,7 +169,7 @@ def _pulled(
             # Compiled functions read a tensor of a graph around this one itself, operations as this one
             # knows it. TensorFlow says that they are the same where it first captures it, and not always.
             if inner is not tensor:
-                recording.record_operation("captured_value", [inner], [tensor], _alone, _alone)
+                private.record_operation("captured_value", [inner], [tensor], _alone, _alone)
         args, kwargs = plan.arguments(inputs)
         with replay.running(run):
             returned = plan.host.run(plan.rule.body, args, kwargs, plan.where)

@@ -18,8 +18,8 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any, BinaryIO
 
+from pullback.report.data import to_data
 from pullback.report.entry import Entry
-from pullback.report.plain import to_plain
 
 _encoded = json.JSONEncoder(allow_nan=False).encode
 _open, _write, _fstat, _mkdir = os.open, os.write, os.fstat, os.mkdir
@@ -71,7 +71,7 @@ class Events:
         """Write one checked rule, with the edits that were found for it."""
         mending = entry.report.mending
         edits = [asdict(patch) for patch in mending.patches] if mending else []
-        self.send(kind, entry=to_plain(entry), edits=edits, **data)
+        self.send(kind, entry=to_data(entry), edits=edits, **data)
 
 
 class Reader:

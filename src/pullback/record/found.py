@@ -10,8 +10,8 @@ from typing import Any
 
 from pullback.checker.finding import Finding, Report
 from pullback.mend.patch import Mending, Patch, Span
+from pullback.report.data import from_data
 from pullback.report.entry import Entry, Run
-from pullback.report.plain import from_plain
 
 Location = tuple[Any, ...]
 
@@ -31,7 +31,7 @@ class Purse:
 
 def _with_edits(data: dict[str, Any], edits: list[dict[str, Any]]) -> Entry:
     """Read an entry, and the edits that came beside it."""
-    entry = from_plain(data)
+    entry = from_data(data)
     if not edits:
         return entry
     patches = tuple(
@@ -77,7 +77,7 @@ class Found:
             self.entries.setdefault(location, []).append(_with_edits(event["entry"], raw["edits"]))
             self.partial.pop(location, None)
         elif kind == "partial":
-            self.partial[location] = from_plain(event["entry"])
+            self.partial[location] = from_data(event["entry"])
         elif kind == "rules":
             self.order = tuple(map(tuple, raw["locations"]))
             self.total = len(self.order)

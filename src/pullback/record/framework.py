@@ -20,6 +20,7 @@ class Framework(ABC):
     """Copy the tensors of a program where none of its transformations, modes and compilers can see it."""
 
     natives: Natives
+    loggers: tuple[str, ...] = ()  # that speak while a rule is compiled, retraced, or fails on purpose
 
     def listeners(self, listener: Listener) -> dict[str, Listen]:
         """Say what is done when a module of the framework's is imported."""

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable
-from importlib import import_module
 from types import ModuleType
 from typing import Any
 
@@ -22,7 +21,7 @@ from pullback.view.definition import inner
 from pullback.view.native import Given
 
 FRAMEWORKS: dict[str, Framework] = {
-    name: import_module(f"pullback.record.{name}").FRAMEWORK for name in hosts.SUPPORTED
+    name: module.FRAMEWORK for name in hosts.SUPPORTED if (module := hosts.part("record", name)) is not None
 }
 
 

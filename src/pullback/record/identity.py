@@ -26,7 +26,7 @@ from pullback.view.definition import GENERATED, Definition
 from pullback.wrapping.function import External
 
 NUMBERS = (bool, int, float, complex, Decimal, Fraction)
-PLAIN = (*NUMBERS, str, bytes, type(None), type(...), range, slice, enum.Enum)
+ATOMS = (*NUMBERS, str, bytes, type(None), type(...), range, slice, enum.Enum)
 DTYPES = ("dtype", "DType")  # of every framework, by the name of the class
 MOST = 400  # things looked at: what is held may be a whole program
 LONGEST = 16  # entries of a list or dict that are looked at
@@ -66,18 +66,18 @@ class _Reader:
         return tuple((name, self.read(part, name)) for name, part in parts.items())
 
     def read(self, value: Any, name: str, names: frozenset[str] = frozenset(), depth: int = 0) -> Any:
-        """Name a value by plain data; `names` are the attributes that whoever holds it looks up."""
-        if isinstance(value, PLAIN):
-            return self._plain(value, name, repr(value))
+        """Name a value by data; `names` are the attributes that whoever holds it looks up."""
+        if isinstance(value, ATOMS):
+            return self._atom(value, name, repr(value))
         if isinstance(value, (ModuleType, type)) or type(value).__name__ in DTYPES:
-            return self._plain(value, name, _called(value))
+            return self._atom(value, name, _called(value))
         if id(value) in self.met:
             return "met", list(self.met).index(id(value))
         self.left -= 1
         if self.left < 0 or depth > DEEPEST:
             return ("beyond",)
         if (tensor := frameworks.told(value)) is not None:
-            return self._plain(value, name, tensor)
+            return self._atom(value, name, tensor)
         self.met[id(value)] = value
         read = functools.partial(self.read, names=names, depth=depth + 1)
         if isinstance(value, (tuple, list, set, frozenset, dict)):
@@ -98,7 +98,7 @@ class _Reader:
             return self._function(value, name, read)
         return self._object(value, name, names, read)
 
-    def _plain(self, value: Any, name: str, text: str) -> Any:
+    def _atom(self, value: Any, name: str, text: str) -> Any:
         self.facts.setdefault(name, text)
         return type(value).__name__, text
 
@@ -116,11 +116,11 @@ class _Reader:
         code = function.__code__
         if not isinstance(rule, Rule):
             self.facts.setdefault(name, _called(function))
-        closed = dict(cells(function))
+        enclosed = dict(cells(function))
         if isinstance(rule, Rule):  # of what runs it, only the gradient of a replacement tells
-            closed = {key: closed[key] for key in ("apply",) if key in closed} | {"rule": rule}
+            enclosed = {key: enclosed[key] for key in ("apply",) if key in enclosed} | {"rule": rule}
         mine = names_in(code)
-        held = [(key, read(value, key, names=mine)) for key, value in closed.items()]
+        held = [(key, read(value, key, names=mine)) for key, value in enclosed.items()]
         given = [
             read(value, f"{name} defaults") for value in (function.__defaults__, function.__kwdefaults__)
         ]

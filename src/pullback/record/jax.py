@@ -24,6 +24,7 @@ class Jax(Framework):
     """Copy arrays, and the values that tracers carry."""
 
     natives = native
+    loggers = ("absl", "jax")
 
     def listeners(self, listener: Listener) -> dict[str, Listen]:
         shown = ("jax._src.traceback_util", "jax._src.source_info_util")

@@ -9,14 +9,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 
+from pullback import hosts
 from pullback.record.recorder import Recorder
 from pullback.record.sample import Recorded
 from pullback.report.printable import shortened
 
-FRAMEWORKS = {
-    "tensorflow": "TensorFlow", "jax": "JAX", "jaxlib": "JAX", "torch": "PyTorch", "functorch": "PyTorch",
-    "keras": "Keras", "tf_keras": "Keras", "equinox": "Equinox",
-}  # fmt: skip
+ABOVE_HOSTS = {"keras": "Keras", "tf_keras": "Keras", "equinox": "Equinox"}
 LONGEST = 24  # letters of a value
 MOST = 2  # values
 
@@ -82,7 +80,14 @@ def own_words(recorder: Recorder) -> str:
     """Count the rules of frameworks that the program used, in words."""
     counts: dict[str, int] = {}
     for package, rules in recorder.own.items():
-        name = FRAMEWORKS.get(package, package)
+        name = _framework(package)
         counts[name] = counts.get(name, 0) + len(rules)
     said = ", ".join(f"{count} of {name}'s own" for name, count in sorted(counts.items()))
     return f"{said}; `--all` checks them" if said else ""
+
+
+def _framework(package: str) -> str:
+    """Name the framework of a package, as it calls itself."""
+    if package in hosts.ROOTS:
+        return hosts.host(hosts.ROOTS[package]).name
+    return ABOVE_HOSTS.get(package, package)

@@ -16,6 +16,8 @@ import sys
 import tempfile
 from collections.abc import Iterator
 
+from pullback.record.frameworks import FRAMEWORKS
+
 # 2026-01-31 12:00:00.123456: I tensorflow/… · I0000 00:00:1769860800.123456 … · W0131 12:00:00.123456 …
 # and what goes with them: the head of a log that nobody has opened, the second line on the CPU's instructions
 LOGGED = re.compile(
@@ -23,7 +25,6 @@ LOGGED = re.compile(
     rb"|WARNING: All log messages before absl::InitializeLog\(\) is called are written to STDERR"
     rb"|To enable the following instructions: [\w ,.-]*rebuild TensorFlow"
 )
-LOGGERS = ("tensorflow", "absl", "jax", "torch._dynamo", "torch.export", "torch._functorch", "torch.fx")
 # A script may replace these.
 _dup, _dup2, _close, _write = os.dup, os.dup2, os.close, os.write
 
@@ -31,7 +32,8 @@ _dup, _dup2, _close, _write = os.dup, os.dup2, os.close, os.write
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
     """Hold back what is logged in a block, and what a rule writes at every one of its calls but the first."""
-    loggers = [logging.getLogger(name) for name in LOGGERS if name.partition(".")[0] in sys.modules]
+    names = {name for framework in FRAMEWORKS.values() for name in framework.loggers}
+    loggers = [logging.getLogger(name) for name in names if name.partition(".")[0] in sys.modules]
     levels = [logger.level for logger in loggers]
     try:
         for logger in loggers:

@@ -17,6 +17,7 @@ class TensorFlow(Framework):
     """Copy dense tensors and variables."""
 
     natives = native
+    loggers = ("absl", "tensorflow")
 
     def owns(self, leaf: Any) -> bool:
         tf = sys.modules.get("tensorflow")

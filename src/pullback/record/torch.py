@@ -18,6 +18,7 @@ class Torch(Framework):
     """Copy tensors, and those that `torch.func` wraps."""
 
     natives = native
+    loggers = ("torch._dynamo", "torch._functorch", "torch.export", "torch.fx")
 
     def listeners(self, listener: Listener) -> dict[str, Listen]:
         return {**super().listeners(listener), "torch._dynamo.trace_rules": _skipped}
@@ -54,11 +55,11 @@ class Torch(Framework):
         from pullback.view.torch import leaves
 
         with private.aside():
-            plain = value.detach()
-            if plain.layout != torch.strided or plain.is_quantized or plain.is_nested:
-                return plain.clone()
+            tensor = value.detach()
+            if tensor.layout != torch.strided or tensor.is_quantized or tensor.is_nested:
+                return tensor.clone()
             # A view by NumPy would settle the size of the memory, which the program may change.
-            own = plain.resolve_conj().resolve_neg().to("cpu", copy=True)
+            own = tensor.resolve_conj().resolve_neg().to("cpu", copy=True)
             array = leaves.viewed(own)
             return own if array is None else array
 
@@ -76,7 +77,7 @@ class Torch(Framework):
         return leaves.values_of(leaf.detach()), functools.partial(leaves.filled, leaf)
 
     def instead(self, function: Callable[..., Any], others: Sequence[tuple[Any, Any]]) -> Callable[..., Any]:
-        from pullback.hosts.torch.closure_convert import Instead
+        from pullback.hosts.torch.captures.closure_convert import Instead
 
         was, now = zip(*others)
 

@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from pullback.report.data import SCHEMA, from_data
 from pullback.report.entry import Run
-from pullback.report.plain import SCHEMA, from_plain
 from pullback.report.printable import printable
 
 SPACE = re.compile(r"[\s,:]*")
@@ -101,7 +101,8 @@ def run_of(document: Mapping[str, Any]) -> tuple[Run, list[str]]:
         said.append(f"the findings are {which}, and this pullback reads {SCHEMA}: what it knows of is shown")
     rules = document.get("rules")
     rules = rules if isinstance(rules, list) else []
-    run = Run(seed=_fitting(document.get("seed"), 0), targets=tuple(_texts(document.get("targets"))))
+    seed = document.get("seed")
+    run = Run(seed=seed if type(seed) is int else 0, targets=tuple(_texts(document.get("targets"))))
     run.problems, run.notes = _texts(document.get("problems")), _texts(document.get("notes"))
     missing: dict[str, int] = {}
     damaged = 0
@@ -117,7 +118,7 @@ def run_of(document: Mapping[str, Any]) -> tuple[Run, list[str]]:
             data["excused"] = ""  # the reason is lost
         for name in dict.fromkeys(lacking):
             missing[name] = missing.get(name, 0) + 1
-        run.entries.append(from_plain(data))
+        run.entries.append(from_data(data))
     if missing:
         names = ", ".join(sorted(missing)[:6]) + (" and more" if len(missing) > 6 else "")
         said.append(f"{max(missing.values())} of {len(rules)} rules lack {names}: the rest of them is shown")
@@ -127,7 +128,7 @@ def run_of(document: Mapping[str, Any]) -> tuple[Run, list[str]]:
 
 
 def fitted(data: Any, fields: Mapping[str, Any], what: str) -> tuple[dict[str, Any] | None, list[str]]:
-    """Give the known fields of plain data, with defaults for what is missing or of another type."""
+    """Give the known fields of data, with defaults for what is missing or of another type."""
     if not isinstance(data, dict):
         return None, []
     kept, lacking = {}, []
@@ -154,10 +155,6 @@ def _fits(name: str, value: Any, default: Any, what: str) -> bool:
     if name == "causes":
         return isinstance(value, list) and all(isinstance(v, str) for v in value)
     return type(value) is type(default)
-
-
-def _fitting(value: Any, default: int) -> int:
-    return value if type(value) is int else default
 
 
 def _texts(value: Any) -> list[str]:

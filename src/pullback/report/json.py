@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from pullback.report.data import SCHEMA, to_data
 from pullback.report.entry import Run
-from pullback.report.plain import SCHEMA, to_plain
 
 
 def document(run: Run, *, strict: bool = False) -> dict[str, Any]:
-    """Give a run as plain data."""
+    """Give a run as data."""
     from pullback import __version__
 
     return {
@@ -21,7 +21,7 @@ def document(run: Run, *, strict: bool = False) -> dict[str, Any]:
         "exit_code": run.exit_code(strict=strict),
         "problems": list(run.problems),
         "notes": list(run.notes),
-        "rules": [to_plain(entry) for entry in run.entries],
+        "rules": [to_data(entry) for entry in run.entries],
     }
 
 

@@ -21,11 +21,7 @@ def printable(text: str, *, lines: bool = False) -> str:
         return text
     if lines:
         return "".join(part if BREAK.fullmatch(part) else printable(part) for part in BREAK.split(text))
-    return "".join(c if c.isprintable() else _escaped(c) for c in text)
-
-
-def _escaped(c: str) -> str:
-    return c.encode("unicode_escape").decode("ascii")
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
 
 
 def shortened(text: str, most: int) -> str:
@@ -34,7 +30,7 @@ def shortened(text: str, most: int) -> str:
 
 
 def cleaned(data: Any, key: str = "") -> Any:
-    """Give plain data with every text in it printable."""
+    """Give data with every text in it printable."""
     if isinstance(data, str) and key in EXACT:
         return data.encode("utf-8", "backslashreplace").decode("utf-8")  # half a character is in no file
     if isinstance(data, str):

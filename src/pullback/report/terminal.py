@@ -1,4 +1,4 @@
-"""The report on a terminal: a block a failure, the table of rules, what to type next; else plain text."""
+"""The report on a terminal: a block a failure, the table of rules, what to type next; else text."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ COLOURS = {"right": "green", "wrong": "bold red", "undecided": "yellow"}
 
 
 def show(run: Run, stream: TextIO | None = None, *, blocks: bool = True) -> None:
-    """Print a run: with colour and borders on a terminal, plain otherwise; `blocks` says what is wrong."""
+    """Print a run: with colour and borders on a terminal, as text otherwise; `blocks` says what is wrong."""
     stream = stream or sys.stdout
     told = said(run) if blocks else []
     if stream.isatty():
         _rich(run, told, stream)
     else:
-        say(_plain(run, told), stream)
+        say(_joined(run, told), stream)
 
 
 def say(text: str, stream: TextIO) -> None:
@@ -31,12 +31,12 @@ def say(text: str, stream: TextIO) -> None:
     stream.flush()
 
 
-def plain(run: Run) -> str:
-    """Write a run as plain text: what is wrong, then the table, which is what a reader sees first."""
-    return _plain(run, said(run))
+def as_text(run: Run) -> str:
+    """Write a run as text: what is wrong, then the table, which is what a reader sees first."""
+    return _joined(run, said(run))
 
 
-def _plain(run: Run, told: list[tuple[Entry, str]]) -> str:
+def _joined(run: Run, told: list[tuple[Entry, str]]) -> str:
     parts = [text for _, text in told]
     if run.entries:
         parts += [table([row(group) for group in run.rules()]), summary(run)]

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from importlib import import_module
-from importlib.util import find_spec
 from typing import Any
 
 from pullback import hosts
@@ -34,7 +33,7 @@ def subject_of(
     narrows what is asked.
     """
     framework = hosts.framework_of(host)
-    if not framework or find_spec(f"pullback.view.{framework}") is None:
+    if hosts.part("view", framework) is None:
         raise host.refused("check")
     adapter = import_module(f"pullback.view.{framework}.adapter").ADAPTER
     native = adapter.natives.named(function)

@@ -63,29 +63,30 @@ class Framework(ABC):
 
 
 @functools.cache
-def framework(name: str) -> Framework:
-    """Give the file of a framework that is imported."""
-    found: Framework = import_module(f"pullback.watching.{name}").FRAMEWORK
-    return found
+def framework(name: str) -> Framework | None:
+    """Give the file of a framework that is imported; None if gradients cannot be looked at there."""
+    module = hosts.part("watching", name)
+    return None if module is None else module.FRAMEWORK
 
 
 def loaded() -> list[Framework]:
     """List the frameworks that the program has imported."""
-    return [framework(name) for name in map(hosts.framework_of, hosts.loaded())]
+    found = (framework(hosts.framework_of(host)) for host in hosts.loaded())
+    return [each for each in found if each is not None]
 
 
 def of(x: Any) -> Framework:
     """Find the framework of a tensor; refuse what is none."""
     host = hosts.role(type(x))
-    name = "" if isinstance(host, Role) else hosts.framework_of(host)
-    if not name:
+    found = None if isinstance(host, Role) else framework(hosts.framework_of(host))
+    if found is None:
         raise NoTensorError.about(
             "watch",
             found=f"{type(x).__name__}",
             expected="a tensor of TensorFlow, JAX or PyTorch, whose gradient can be looked at",
             fix='x = pb.watch(x, "after attention")',
         )
-    return framework(name)
+    return found
 
 
 def drain() -> None:
@@ -106,7 +107,8 @@ def look(gradients: Any, name: str) -> Any:
     if not isinstance(kind, Role):
         return of(gradients).look(gradients, places.number(name))
     if isinstance(gradients, dict):
-        return tree.rebuild(gradients, [look(g, f"{name}.{key}") for key, g in _items(gradients)])
+        keys = tree.keys_of(gradients)
+        return tree.rebuild(gradients, [look(gradients[key], f"{name}.{key}") for key in keys])
     if tree.is_namedtuple(gradients):
         fields = zip(gradients._fields, gradients)
         return tree.rebuild(gradients, [look(g, f"{name}.{field}") for field, g in fields])
@@ -117,10 +119,6 @@ def look(gradients: Any, name: str) -> Any:
         return gradients
     parts, rebuild = opened
     return rebuild([look(part, name + path) for path, part in parts])
-
-
-def _items(mapping: Any) -> list[tuple[Any, Any]]:
-    return [(key, mapping[key]) for key in tree.keys_of(mapping)]
 
 
 # ── models ───────────────────────────────────────────────────────────────────────────────────────────────

@@ -17,7 +17,7 @@ import numpy as np
 import tensorflow as tf
 
 from pullback.define import custom_gradient
-from pullback.hosts.tensorflow import callback, recording
+from pullback.hosts.tensorflow import callback, private
 from pullback.watching import places
 from pullback.watching.framework import Framework
 from pullback.watching.hearing import HEARING
@@ -96,10 +96,6 @@ _rows = {
 def _row_of(gradient: Any) -> Any:
     x = _flat(gradient)
     return _rows[x.dtype](x)
-
-
-def _look_now(gradient: Any, number: int) -> None:
-    HEARING.heard(number, lambda: _row_of(gradient), lambda numbers: numbers.numpy())
 
 
 # ── graphs ───────────────────────────────────────────────────────────────────────────────────────────────
@@ -208,9 +204,9 @@ _GRAPHS = _Graphs()
 @tf.autograph.experimental.do_not_convert
 def _look_in_graph(gradient: Any, number: int) -> Any:
     """Look at a gradient when the graph runs; what is given back waits for that."""
-    if recording.AVAILABLE and recording.saving():
+    if private.AVAILABLE and private.saving():
         return gradient
-    if recording.AVAILABLE and recording.in_gradient_of_loop():
+    if private.AVAILABLE and private.in_gradient_of_loop():
         if callback.compiling():
             HEARING.say(f"{places.place(number).name}: in a loop that XLA compiles; it is not heard there")
             return gradient
@@ -263,9 +259,9 @@ class TensorFlow(Framework):
 
     def seen(self, x: Any, number: int) -> Any:
         if tf.executing_eagerly():
-            if not HEARING.open or (recording.AVAILABLE and not recording.could_record()):
+            if not HEARING.open or (private.AVAILABLE and not private.could_record()):
                 return x
-        elif recording.AVAILABLE and recording.saving():
+        elif private.AVAILABLE and private.saving():
             return x
         if not (x.dtype.is_floating or x.dtype.is_complex):
             return x
@@ -276,7 +272,7 @@ class TensorFlow(Framework):
         if not tf.executing_eagerly():
             return _look_in_graph(gradient, number)
         if HEARING.open:
-            _look_now(gradient, number)
+            HEARING.heard(number, lambda: _row_of(gradient), lambda numbers: numbers.numpy())
         return gradient
 
     def opened(self) -> None:

@@ -1,8 +1,11 @@
 """Results remembered by the content of the arguments: bounded, off by default, hits counted.
 
 Two calls are the same when their function, the bytes, shapes and dtypes of their arrays, their statics and
-the plain values that the function reads by name are. The oldest result goes first. Results are kept
-read-only, so that nobody changes what another one gets.
+the values that the function reads by name are. The oldest result goes first. Results are kept read-only, so
+that nobody changes what another one gets.
+
+All that a cache is stands here: what `cache=` may be (`cache_of`), how a call is named (`Cache.naming`), and
+where its results are kept (`Cache.find`, `Cache.keep`): elsewhere, in a subclass with these two.
 """
 
 from __future__ import annotations
@@ -12,15 +15,22 @@ import dis
 import inspect
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
+from pullback.options import require_number
 from pullback.rule import global_names
 from pullback.wrapping import same
 
 Array = np.ndarray[Any, Any]
+
+
+def cache_of(function: Any, option: Any, where: str) -> Cache | None:
+    """Make the cache that an option asks for; None if it asks for none."""
+    require_number(where, "cache", option, least=0, fix="cache=16")
+    return Cache(option, Reads(function)) if option else None
 
 
 class Cache:
@@ -46,15 +56,30 @@ class Cache:
         """Name what the function reads by name and may change without a word: call `clear` when it does."""
         return self._reads.unseen() if self._reads is not None else []
 
+    def naming(self, statics: Any) -> Callable[[Sequence[Array]], Any]:
+        """Give how calls with such statics are named by their arrays, while the function reads the same."""
+        around = statics, self._reads.now() if self._reads is not None else ()
+        return lambda arrays: (around, *map(same.fingerprint, arrays))
+
+    def find(self, key: Any) -> list[Array] | None:
+        """Look for a result; the one that is used is the newest again."""
+        found = self._kept.get(key)
+        if found is not None:
+            self._kept.move_to_end(key)
+        return found
+
+    def keep(self, key: Any, results: list[Array]) -> None:
+        """Keep a result, and let the oldest go."""
+        self._kept[key] = results
+        while len(self._kept) > self.size:
+            self._kept.popitem(last=False)
+
     def get(self, key: Any) -> list[Array] | None:
         """Give a remembered result, and count it."""
         with self._lock:
-            found = self._kept.get(key)
-            if found is None:
-                self.misses += 1
-                return None
-            self.hits += 1
-            self._kept.move_to_end(key)
+            found = self.find(key)
+            self.hits += found is not None
+            self.misses += found is None
             return found
 
     def put(self, key: Any, results: Sequence[Array]) -> list[Array]:
@@ -65,9 +90,7 @@ class Cache:
             view.flags.writeable = False
             kept.append(view)
         with self._lock:
-            self._kept[key] = kept
-            while len(self._kept) > self.size:
-                self._kept.popitem(last=False)
+            self.keep(key, kept)
         return kept
 
     def clear(self) -> None:
@@ -108,14 +131,14 @@ class Reads:
 
     def now(self) -> Any:
         """Name what is read, as it is now."""
-        return tuple((name, key) for name, value in self._found() if (key := _plain(value)) is not None)
+        return tuple((name, key) for name, value in self._found() if (key := _lasting(value)) is not None)
 
     def unseen(self) -> list[str]:
         """Name what is read and can change in place."""
-        return self.itself + [name for name, value in self._found() if _plain(value) is None]
+        return self.itself + [name for name, value in self._found() if _lasting(value) is None]
 
 
-def _plain(value: Any) -> Any:
+def _lasting(value: Any) -> Any:
     """Name a value that cannot change in place; None for any other."""
     hidden: list[Any] = []
     try:

@@ -73,7 +73,7 @@ class Derivative(Routine):
         self, returned: Any, arrays: list[Array], label: str, lead: tuple[int, ...] = ()
     ) -> list[Array]:
         results = self.derive(returned, self.parts(arrays), label)
-        if not self.external.allow_nan:
+        if not self.options.allow_nan:
             guard.refuse_nan(results, arrays, where=self.where, what=self.what, label=label)
         return results
 

@@ -111,7 +111,7 @@ class Differences(Composite):
 
     def groups(self, local: Local) -> tuple[list[Array], Pattern | None]:
         """List the columns that are moved together."""
-        declared = self.external.sparsity
+        declared = self.external.options.sparsity
         if declared is None:
             return [], None
         key = (local.inputs, local.outputs)

@@ -130,13 +130,13 @@ class Runner:
                 yield self.one(task, job, fail)
             return
         waiting: deque[Sent] = deque()
-        source = iter(jobs)
+        coming = iter(jobs)
         careful = False  # one at a time, so that a call which kills its worker is known
         try:
             while True:
                 executor = self.pool.current()
                 while len(waiting) < _window(executor):
-                    following = next(source, None)
+                    following = next(coming, None)
                     if following is None:
                         break
                     waiting.append(Sent(following))

@@ -16,7 +16,6 @@ import numpy as np
 from pullback import tree
 from pullback.errors import ExternalOutputError
 from pullback.wrapping import guard
-from pullback.wrapping.same import fingerprint
 from pullback.wrapping.shapes import ArraySpec, of_array
 from pullback.wrapping.task import Failure, Job
 
@@ -45,10 +44,11 @@ class Routine:
     def __init__(self, site: Site) -> None:
         self.site = site
         self.external = site.external
+        self.options = site.external.options
         self.name = site.rule.name
         self.where = site.rule.where
         self.runner = self.external.runner
-        self.batched = self.external.batched
+        self.batched = self.options.batched
         self.task = self.external.task(self.role)
         self.seen = False
 
@@ -121,10 +121,10 @@ class Routine:
             yield self.settle(returned, point.arrays, point.label)
 
     def _in_chunks(self, points: Iterable[Point]) -> Iterator[list[Array]]:
-        source = iter(points)
-        for first in source:
+        waiting = iter(points)
+        for first in waiting:
             size = max(1, _CHUNK // max(1, sum(a.nbytes for a in first.arrays)))
-            chunk = [first, *itertools.islice(source, size - 1)]
+            chunk = [first, *itertools.islice(waiting, size - 1)]
             stacked = [np.stack(parts) for parts in zip(*(p.arrays for p in chunk))]
             results = self.together(stacked, len(chunk))
             for i in range(len(chunk)):
@@ -176,25 +176,21 @@ class Forward(Routine):
         cache = self.external.cache
         if cache is None:
             return super().__call__(arrays)
-        key = (self._around(), *map(fingerprint, arrays))
+        key = cache.naming(self.site.content())(arrays)
         found = cache.get(key)
         return cache.put(key, super().__call__(arrays)) if found is None else list(found)
-
-    def _around(self) -> Any:
-        """Name what a result depends on beside the arrays."""
-        return self.site.content(), self.external.reads.now()
 
     def stream(self, points: Iterable[Point]) -> Iterator[list[Array]]:
         cache = self.external.cache
         if cache is None:
             yield from super().stream(points)
             return
-        around = self._around()
+        named = cache.naming(self.site.content())
         order: deque[tuple[Any, list[Array] | None]] = deque()
 
         def missing() -> Iterator[Point]:
             for point in points:
-                key = (around, *map(fingerprint, point.arrays))
+                key = named(point.arrays)
                 found = cache.get(key)
                 order.append((key, found))
                 if found is None:
@@ -214,7 +210,7 @@ class Forward(Routine):
         if layout is not None and layout.tree is None and not lead and type(returned) is np.ndarray:
             (spec,) = layout.specs  # the common case: an array, as it was promised
             if returned.dtype == spec.dtype and returned.shape == spec.shape:
-                if not self.external.allow_nan:
+                if not self.options.allow_nan:
                     guard.refuse_nan([returned], arrays, where=self.where, what=self.what, label=label)
                 return [returned]
         if layout is None:
@@ -235,9 +231,9 @@ class Forward(Routine):
         specs = layout.specs
         results = guard.as_arrays(leaves, [spec.dtype for spec in specs], self.where)
         results = guard.check(
-            results, specs, where=self.where, what=self.what, label=label, cast=self.external.cast, lead=lead
+            results, specs, where=self.where, what=self.what, label=label, cast=self.options.cast, lead=lead
         )
-        if not self.external.allow_nan:
+        if not self.options.allow_nan:
             guard.refuse_nan(results, arrays, where=self.where, what=self.what, label=label)
         return results
 

@@ -17,7 +17,7 @@ from pullback.hosts.operation import Tensor
 from pullback.plan import Plan
 from pullback.rule import Intent, Rule
 from pullback.wrapping import derivatives, differences, same
-from pullback.wrapping.cache import Cache, Reads
+from pullback.wrapping.cache import cache_of
 from pullback.wrapping.executors import Pool, Runner
 from pullback.wrapping.shapes import Layout
 from pullback.wrapping.site import Site, statics
@@ -40,7 +40,7 @@ class Options:
     timeout: float | None
     retries: int
     cache: int
-    nan: str
+    allow_nan: bool
     cast: bool
 
 
@@ -53,13 +53,7 @@ class External:
         self.roles = {"function": function} | roles
         self.options = options
         self.where = where
-        self.output = options.output
-        self.batched = options.batched
-        self.cast = options.cast
-        self.allow_nan = options.nan == "allow"
-        self.sparsity = options.sparsity
-        self.reads = Reads(function)
-        self.cache = Cache(options.cache, self.reads) if options.cache else None
+        self.cache = cache_of(function, options.cache, where)
         self.runner = Runner(Pool(options.executor, where), options.retries, where)
         self._sites: OrderedDict[Any, Site] = OrderedDict()
         self._lock = threading.Lock()

@@ -37,36 +37,33 @@ def failed(failure: Failure, where: str, label: str) -> Exception:
     """Word what a function raised, with its own traceback."""
     suffix = f", {label}" if label else ""
     own = "its own traceback:\n" + failure.lines.rstrip() if failure.lines else ""
-    error: Exception
     if failure.timed_out:
-        error = ExternalTimeoutError.about(
+        return ExternalTimeoutError.about(
             where,
             found=f"{failure.text}{suffix}",
             expected="a result within `timeout`",
             why=own.replace("its own traceback", "where it was then"),
             fix="raise timeout=, or give retries= to try again",
         )
-    elif failure.kind == "ValueError" and "read-only" in failure.text:
-        error = ExternalMutationError.about(
+    if failure.kind == "ValueError" and "read-only" in failure.text:
+        return ExternalMutationError.about(
             where,
             found=f"it writes to one of its arguments{suffix}",
             expected="arguments that are read, and a new array that is returned",
             why="the memory belongs to the framework: others would see the change\n" + own,
             fix="x = x.copy()",
         )
-    elif failure.final:
-        error = ExternalError.about(
+    if failure.final:
+        return ExternalError.about(
             where,
             found=f"{failure.text}{suffix}",
             expected="memory of its own for each call",
             why="one call may have overwritten what the other one returned",
             fix="make the array inside of the function, or keep one for each thread in a threading.local()",
         )
-    else:
-        error = ExternalError.about(
-            where, found=f"it raised {failure.kind}: {failure.text}{suffix}", expected="a result", why=own
-        )
-    return error
+    return ExternalError.about(
+        where, found=f"it raised {failure.kind}: {failure.text}{suffix}", expected="a result", why=own
+    )
 
 
 # ── results ──────────────────────────────────────────────────────────────────────────────────────────────

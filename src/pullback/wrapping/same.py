@@ -8,9 +8,11 @@ the bits, and so is a dataclass, field by field. Anything else has no value that
 from __future__ import annotations
 
 import enum
+import functools
 import hashlib
 import struct
 import types
+from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -20,6 +22,13 @@ import numpy as np
 from pullback.tree import Tree
 
 _ATOMS = frozenset({type(None), bool, int, str, bytes, type(Ellipsis), type(NotImplemented)})
+# Equal is not the same here: 0.0 and -0.0, 1.0 and 1.00.
+_CONTENTS: dict[type, Callable[[Any], Any]] = {
+    float: struct.Struct("d").pack,
+    complex: lambda value: struct.pack("dd", value.real, value.imag),
+    Decimal: Decimal.as_tuple,
+    Fraction: Fraction.as_integer_ratio,
+}
 _BY_NAME = (type, types.FunctionType, types.BuiltinFunctionType, types.ModuleType, np.ufunc, enum.Enum)
 
 
@@ -59,34 +68,37 @@ def _name(value: Any, now: bool, hidden: list[Any]) -> Any:
     kind = type(value)
     if kind in _ATOMS:
         return kind, value
-    if kind is float:
-        return kind, struct.pack("d", value)
-    if kind is complex:
-        return kind, struct.pack("dd", value.real, value.imag)
-    if kind is Decimal:
-        return kind, value.as_tuple()
-    if kind is Fraction:
-        return kind, value.numerator, value.denominator
-    if kind in (range, slice):
-        return kind, *(_name(part, now, hidden) for part in (value.start, value.stop, value.step))
+    if kind in _CONTENTS:
+        return kind, _CONTENTS[kind](value)
     if isinstance(value, np.generic) and not value.dtype.hasobject:
         return kind, value.dtype.str, value.tobytes()
+    name = functools.partial(_name, now=now, hidden=hidden)
+    if kind in (range, slice):
+        return kind, *map(name, (value.start, value.stop, value.step))
     if isinstance(value, tuple) and not hasattr(value, "__dict__"):  # named tuples, too
-        return kind, *(_name(part, now, hidden) for part in value)
+        return kind, *map(name, value)
     if kind is frozenset:
-        return kind, frozenset(_name(part, now, hidden) for part in value)
+        return kind, frozenset(map(name, value))
+    return _name_of_object(value, now, hidden, name)
+
+
+def _name_of_object(value: Any, now: bool, hidden: list[Any], name: Callable[[Any], Any]) -> Any:
+    """Name what may change, by its parts, and what has none that can be seen."""
+    kind = type(value)
     fields = _fields(value)
-    changes = kind in (list, set, dict, bytearray, np.ndarray) or (fields is not None and not _frozen(kind))
+    changes = kind in (list, set, dict, bytearray, np.ndarray) or (
+        fields is not None and not kind.__dataclass_params__.frozen
+    )
     if changes and not now:
         raise MutableError
     if fields is not None:
-        return kind, *((field, _name(part, now, hidden)) for field, part in fields.items())
+        return kind, *((field, name(part)) for field, part in fields.items())
     if kind is list:
-        return kind, *(_name(part, now, hidden) for part in value)
+        return kind, *map(name, value)
     if kind is set:
-        return kind, frozenset(_name(part, now, hidden) for part in value)
+        return kind, frozenset(map(name, value))
     if kind is dict:
-        return kind, *((_name(k, now, hidden), _name(v, now, hidden)) for k, v in value.items())
+        return kind, *((name(k), name(v)) for k, v in value.items())
     if kind is bytearray:
         return kind, bytes(value)
     if kind is np.ndarray:
@@ -103,10 +115,6 @@ def _fields(value: Any) -> dict[str, Any] | None:
         return None
     held = {name: getattr(value, name) for name in names if hasattr(value, name)}
     return held | getattr(value, "__dict__", {})
-
-
-def _frozen(kind: Any) -> bool:
-    return bool(kind.__dataclass_params__.frozen)
 
 
 def structure(tree: Tree | None) -> Any:

@@ -131,11 +131,11 @@ def chosen(
         parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):  # a builtin: it takes what the function takes
         return arguments
-    plain = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
-    if len(plain) == len(parameters) and all(p.name in names or p.default is not p.empty for p in plain):
-        by_position = [p for p in plain if p.kind is not p.KEYWORD_ONLY and p.name in names]
-        by_name = {p.name: names[p.name] for p in plain if p.kind is p.KEYWORD_ONLY and p.name in names}
-        if all(p.name in names for p in plain if p.kind is not p.KEYWORD_ONLY):
+    single = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
+    if len(single) == len(parameters) and all(p.name in names or p.default is not p.empty for p in single):
+        by_position = [p for p in single if p.kind is not p.KEYWORD_ONLY and p.name in names]
+        by_name = {p.name: names[p.name] for p in single if p.kind is p.KEYWORD_ONLY and p.name in names}
+        if all(p.name in names for p in single if p.kind is not p.KEYWORD_ONLY):
             return [names[p.name] for p in by_position], by_name
         return [], by_name | {p.name: names[p.name] for p in by_position}
     return arguments

@@ -76,10 +76,10 @@ class Site:
         """Give what the function returns for arguments of such shapes and dtypes, if that is known."""
         key = tuple([(spec.shape, spec.dtype) for spec in specs])
         found = self.layouts.get(key)
-        if found is None and self.external.output is not None:
+        if found is None and self.external.options.output is not None:
             specs = [ArraySpec(spec.shape, spec.dtype) for spec in specs]
             arguments, named = self.plan.arguments(specs), self.plan.named(specs)
-            found = layout_of(self.external.output, arguments, named, self.rule.where)
+            found = layout_of(self.external.options.output, arguments, named, self.rule.where)
             self.layouts[key] = found
         return found
 

@@ -143,7 +143,6 @@ def external(
     require_word(where, "nan", nan, ("error", "allow"))
     require_number(where, "samples", samples, least=1, fix="samples=8")
     require_number(where, "retries", retries, least=0, fix="retries=2")
-    require_number(where, "cache", cache, least=0, fix="cache=16")
     require_number(where, "step", step, least=0, above=True, fix="leave it out, or 1e-4")
     require_number(where, "accuracy", accuracy, least=0, above=True, fix="leave it out, or 1e-6")
     require_number(where, "timeout", timeout, least=0, above=True, fix="leave it out, or 60.0")
@@ -171,7 +170,7 @@ def external(
         timeout=timeout,
         retries=retries,
         cache=cache,
-        nan=nan,
+        allow_nan=nan == "allow",
         cast=cast,
     )
     held = External(function, roles, options, where)

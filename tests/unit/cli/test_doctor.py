@@ -8,7 +8,7 @@ import pytest
 
 from pullback.doctor import Diagnosis, Found
 from pullback.doctor.known import KNOWN
-from pullback.doctor.show import plain
+from pullback.doctor.show import as_text
 from pullback.hosts import SUPPORTED
 
 OLD = "__version__ = '0.3.0'\n"
@@ -82,7 +82,7 @@ def test_the_whole_picture_as_text():
             Found("torch", "missing", "2.6", reason="not installed"),
         ),
     )
-    assert plain(diagnosis).splitlines() == [
+    assert as_text(diagnosis).splitlines() == [
         "pullback  1.0",
         "Python    3.11.7",
         "NumPy     2.4.6",

@@ -9,7 +9,8 @@ import pytest
 
 import pullback as pb
 from pullback import hosts
-from pullback.errors import CotangentShapeError, HostError
+from pullback.errors import CotangentShapeError, HostError, NoTensorError
+from pullback.new import texts
 
 HERE = Path(__file__).parent
 X = np.array([0.3, -0.7, 1.1])
@@ -21,7 +22,14 @@ def taped():
     sys.path.insert(0, str(HERE))
     framework = importlib.import_module("taped")
     sys.modules["pullback.hosts.taped"] = importlib.import_module("taped_host")
-    row = hosts.Framework(needed="1.0", roots=("taped",), tensor="taped.Taped", namespace="taped")
+    row = hosts.Framework(
+        needed="1.0",
+        roots=("taped",),
+        written="import taped",
+        tensor="taped.Taped",
+        constant="taped.Taped",
+        namespace="taped",
+    )
     hosts.SUPPORTED["taped"] = row
     hosts.ROOTS["taped"] = "taped"
     yield framework
@@ -81,6 +89,20 @@ def test_what_it_does_not_offer_is_refused_in_words(taped):
         pb.scale_gradient(x, 2.0)
     with pytest.raises(HostError, match="check"):
         pb.check(lambda x: x * 2.0, x)
+    with pytest.raises(HostError, match="Taped has no gradients to draw"):
+        pb.graph(lambda x: x * 2.0, x)
+    with pytest.raises(HostError, match="checkpoint"):
+        pb.checkpoint(lambda x: x * 2.0)(x)
+    with pytest.raises(NoTensorError, match="watch"):
+        pb.watch(x, "here")
+
+
+def test_a_room_without_a_word_on_it_goes_on_without_it(taped):
+    assert hosts.part("record", "taped") is None
+    assert hosts.part("record", "jax") is not None
+    with pb.watch() as log:
+        assert log.names == []
+    assert "import taped" in texts("mine", "taped")["mine.py"]
 
 
 def test_it_is_short():

@@ -1,5 +1,7 @@
 """Results are remembered by content: bounded, off by default, counted."""
 
+import hashlib
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -125,3 +127,29 @@ def test_a_cache_says_what_it_holds():
     cache.put("a", [X])
     cache.get("a")
     assert repr(cache) == "<cache of 1 of 3 results, 1 hits, 1 misses>"
+
+
+def test_another_place_for_results_is_two_methods(monkeypatch, tmp_path):
+    class Folder(Cache):
+        def file(self, key):
+            return tmp_path / f"{hashlib.blake2b(repr(key).encode()).hexdigest()[:32]}.npz"
+
+        def find(self, key):
+            if not self.file(key).exists():
+                return None
+            with np.load(self.file(key)) as held:
+                return list(held.values())
+
+        def keep(self, key, results):
+            np.savez(self.file(key), *results)
+
+    monkeypatch.setattr("pullback.wrapping.cache.Cache", Folder)
+    f, calls = counted(cache=4)
+    first, again = f(X), f(X)
+    np.testing.assert_array_equal(first, again)
+    assert (len(calls), f.cache.hits, f.cache.misses) == (1, 1, 1)
+    later, more = counted(cache=4)  # as in a program that runs another time
+    np.testing.assert_array_equal(later(X), first)
+    later(X + 1)
+    assert (len(more), later.cache.hits, later.cache.misses) == (1, 1, 1)
+    assert len(list(tmp_path.iterdir())) == 2

@@ -36,7 +36,7 @@ def processes():
 def on(executor, function, **options):
     """Give a function of the simulations an executor."""
     held = function.external
-    made = pb.external(held.role("function"), output=held.output, executor=executor, **options)
+    made = pb.external(held.role("function"), output=held.options.output, executor=executor, **options)
     if "pullback" in held.roles:
         made.pullback(held.role("pullback"))
     return made

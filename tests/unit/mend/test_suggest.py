@@ -20,7 +20,7 @@ from pullback.report.block import verdict
 from pullback.report.entry import Entry, Run
 from pullback.report.findings import run_of
 from pullback.report.html import page
-from pullback.report.terminal import plain
+from pullback.report.terminal import as_text
 
 FAILURE = Finding("derivative", "wrong", "the gradient is wrong", cause="sign", edit="change the sign")
 WRONG = Report("square", "wrong", (FAILURE,), None, "", {}, 0)
@@ -240,7 +240,7 @@ def test_an_annotation_carries_the_suggestion(run):
 
 
 def test_the_terminal_and_junit_say_it_too(run):
-    for text in (plain(run), junit.dumps(run)):
+    for text in (as_text(run), junit.dumps(run)):
         assert "mend: a factor `2` is missing (line 3)" in text
         assert "+    return x * x, lambda dy: dy * 2 * x" in text
 

@@ -12,8 +12,8 @@ from json_schema import errors
 from pullback.checker.finding import Finding, Report
 from pullback.report import github, junit, terminal
 from pullback.report import json as report_json
+from pullback.report.data import from_data, to_data
 from pullback.report.entry import NOT_RECORDED, NOT_RUN, Entry, Run
-from pullback.report.plain import from_plain, to_plain
 
 FAILURE = Finding(
     "derivative",
@@ -49,13 +49,13 @@ def run(tmp_path, monkeypatch):
 
 def test_entries_survive_the_way_between_processes(run):
     for entry in run.entries:
-        again = from_plain(json.loads(json.dumps(to_plain(entry), allow_nan=False)))
-        assert to_plain(again) == to_plain(entry)
+        again = from_data(json.loads(json.dumps(to_data(entry), allow_nan=False)))
+        assert to_data(again) == to_data(entry)
     assert again == run.entries[-1]
 
 
 def test_plain_text_has_a_row_a_rule_and_a_block_a_failure(run):
-    text = terminal.plain(run)
+    text = terminal.as_text(run)
     *_, table, summary = text.split("\n\n")
     assert summary == "4 rules: 1 right, 1 as declared, 1 wrong, 1 undecided; seed 7"
     assert [line.split()[0] for line in table.splitlines()[2:]] == ["softplus", "cube", "noisy", "quantise"]
@@ -82,7 +82,7 @@ def test_a_report_prints_as_the_command_does(run):
         "seed 7",
     ]
     wrong = replace(WRONG, source="train.py:11")
-    assert str(wrong).startswith(terminal.plain(replace(run, entries=run.entries[1:2])).split(" at ")[0])
+    assert str(wrong).startswith(terminal.as_text(replace(run, entries=run.entries[1:2])).split(" at ")[0])
     assert "divide by 2" in str(wrong)
     assert str(wrong).index("measured 1") < str(wrong).index("wrong: constant-factor")
     assert repr(wrong) == "<Report of cube: wrong: constant-factor>"
@@ -94,7 +94,7 @@ def test_a_report_that_is_not_finished_says_so(run):
     assert "right, not finished" in str(report)
     assert "budget: it was left after 60 s" in str(report)
     run.entries.append(replace(run.entries[0], report=report))
-    assert "softplus  right, not finished" in terminal.plain(run)
+    assert "softplus  right, not finished" in terminal.as_text(run)
 
 
 HOSTILE = "a\nb\x1b[31m\x1b]0;title\x07\u202e\udc80\x9bc"
@@ -104,11 +104,11 @@ SHOWN = r"a\nb\x1b[31m\x1b]0;title\x07\u202e\udc80\x9bc"
 def test_hostile_names_are_shown_escaped_everywhere(run):
     failure = replace(FAILURE, sentence=f"{HOSTILE}\n::error::x", reproducer=f"f({HOSTILE!r})")
     report = replace(WRONG, name=HOSTILE, findings=(failure,), intent=HOSTILE)
-    plain = json.loads(json.dumps(to_plain(Entry(report, HOSTILE, f"/tmp/{HOSTILE}", 3, HOSTILE, 1))))
-    run.entries = [from_plain(plain)]
+    plain = json.loads(json.dumps(to_data(Entry(report, HOSTILE, f"/tmp/{HOSTILE}", 3, HOSTILE, 1))))
+    run.entries = [from_data(plain)]
     run.problems = []
     texts = {
-        "terminal": terminal.plain(run),
+        "terminal": terminal.as_text(run),
         "json": json.loads(report_json.dumps(run))["rules"][0]["name"],
         "junit": junit.dumps(run),
         "github": "\n".join(github.lines(run)),
@@ -127,7 +127,7 @@ def test_hostile_names_are_shown_escaped_everywhere(run):
 def test_a_stream_that_is_no_terminal_gets_plain_text(run):
     stream = io.StringIO()
     terminal.show(run, stream)
-    assert stream.getvalue() == terminal.plain(run) + "\n"
+    assert stream.getvalue() == terminal.as_text(run) + "\n"
 
 
 def test_a_poor_encoding_does_not_break_the_report(run):
@@ -213,9 +213,9 @@ def unchecked(run, name, reason):
 def test_a_rule_that_was_not_checked_is_a_row_and_an_exit_code(run, names, code, reason):
     run.entries = [e for e in unchecked(run, "softplus", reason) if e.report.name in names]
     assert run.exit_code() == code
-    assert "not checked: it closes over a file" in terminal.plain(run)
-    assert "1 not checked" in terminal.plain(run)
-    assert "undecided;" not in terminal.plain(run)
+    assert "not checked: it closes over a file" in terminal.as_text(run)
+    assert "1 not checked" in terminal.as_text(run)
+    assert "undecided;" not in terminal.as_text(run)
 
 
 @pytest.mark.parametrize(("reason", "code"), [(NOT_RUN, 0), (NOT_RECORDED, 2)])

@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 
 import pullback as pb
-from pullback.hosts.tensorflow import recording
+from pullback.hosts.tensorflow import private
 from pullback.hosts.tensorflow.effects import is_jvp
 
 X = tf.constant([0.3, -0.7, 1.1])
@@ -399,11 +399,11 @@ def test_no_tangent_of_the_tangent_is_computed_where_nobody_asks_for_it():
         heard.append(op_type.decode() if isinstance(op_type, bytes) else op_type)
         return outputs
 
-    recording.add_op_callback(hear)
+    private.add_op_callback(hear)
     try:
         np.testing.assert_allclose(jvp(f, X, T), tf.cos(X) * T, rtol=1e-6)
     finally:
-        recording.remove_op_callback(hear)
+        private.remove_op_callback(hear)
     assert not any(map(is_jvp, heard))
 
 

@@ -34,13 +34,13 @@ class Jax(Tracer):
             return jax.tree_util.tree_leaves(asked.function(*args, **kwargs))
 
         drawing = Drawing(asked)
-        ends = [drawing.end(x, name) for x, name in zip(inputs, asked.names(arguments))]
+        ends = [drawing.end(name) for name in asked.names(arguments)]
         with heard(native, drawing.called):
             try:
-                closed = jax.make_jaxpr(run)(inputs)
+                program = jax.make_jaxpr(run)(inputs)
             except Exception as error:
                 return drawing.untraced(run, inputs, ends, error)
-        drawing.walk(closed.jaxpr, closed.consts, ends, inputs)
+        drawing.walk(program.jaxpr, program.consts, ends, inputs)
         return drawing.sketch.pruned()
 
 

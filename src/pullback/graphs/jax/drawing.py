@@ -32,7 +32,7 @@ class Drawing:
         self.steps: list[Step] = []
         self.count = 0
 
-    def end(self, value: Any, name: str, kind: Any = "input") -> tuple[int, int]:
+    def end(self, name: str, kind: Any = "input") -> tuple[int, int]:
         return self.sketch.node(kind, name=name, kind=kind), 0
 
     def walk(self, jaxpr: Any, consts: Sequence[Any], ends: Sequence[Any], inputs: Sequence[Any]) -> None:
@@ -44,13 +44,13 @@ class Drawing:
                 f"{self.count} operations are too many to run one by one: their gradients are not measured."
             )
         known = [
-            (self.end(c, f"captured {np.shape(c)}", "captured") if _is_tensor(c) else None, c) for c in consts
+            (self.end(f"captured {np.shape(c)}", "captured") if _is_tensor(c) else None, c) for c in consts
         ]
         outputs = self._walk(jaxpr, [*known, *zip(ends, inputs)], (), measured)
         shares = self._seeds(jaxpr.outvars, outputs) if measured else {}
         for place, ((origin, value), variable) in enumerate(zip(outputs, jaxpr.outvars)):
-            if origin is None and not self._is_constant_output(len(outputs)):
-                continue
+            if origin is None and len(outputs) > 1:
+                continue  # a constant among others is not drawn
             name = "output" if len(outputs) == 1 else f"output {place}"
             out = self.sketch.node("output", name=name, kind="output")
             if origin is not None:
@@ -60,9 +60,6 @@ class Drawing:
                     self._give(origin, shares[place])
         if measured:
             self._pull()
-
-    def _is_constant_output(self, count: int) -> bool:
-        return count == 1
 
     def _walk(
         self, jaxpr: Any, given: Sequence[Any], scope: tuple[str, ...], measured: bool, at: str = ""
@@ -132,15 +129,15 @@ class Drawing:
             return tuple(self._body(branch, 1, {}) for branch in ran)
         return ()
 
-    def _body(self, closed: Any, first: int, again: dict[int, int]) -> Body:
+    def _body(self, program: Any, first: int, again: dict[int, int]) -> Body:
         """Draw a jaxpr whose operands begin at a place of the operation's."""
         inner = Drawing(self.asked)
         inner.rules = self.rules
-        ends = [inner.end(None, str(v)) for v in closed.jaxpr.invars]
-        given = [*((None, c) for c in closed.consts), *((end, None) for end in ends)]
-        outputs = inner._walk(closed.jaxpr, given, (), False)
+        ends = [inner.end(str(v)) for v in program.jaxpr.invars]
+        given = [*((None, c) for c in program.consts), *((end, None) for end in ends)]
+        outputs = inner._walk(program.jaxpr, given, (), False)
         exits = {}
-        for port, ((origin, _), variable) in enumerate(zip(outputs, closed.jaxpr.outvars)):
+        for port, ((origin, _), variable) in enumerate(zip(outputs, program.jaxpr.outvars)):
             out = inner.sketch.node("output", kind="output")
             exits[out] = port
             if origin is not None:
@@ -226,6 +223,7 @@ class Drawing:
         whole = self.sketch.node("call", name=self.asked.name, location=location)
         if "Concretization" in type(error).__name__ or "Conversion" in type(error).__name__:
             self.sketch.told(whole, does="leave")
+        shares: dict[int, Any] = {}
         with contextlib.suppress(Exception):
             moving = [i for i, x in enumerate(inputs) if is_float(x.dtype)]
             rest = list(inputs)
@@ -243,7 +241,7 @@ class Drawing:
                 self.sketch.measure(edge, jax.numpy.ones_like(y))
         for i, ((end, _), x) in enumerate(zip(ends, inputs)):
             edge = self._edge((end, 0), whole, jax.typeof(x), x, i)
-            if "shares" in locals() and i in shares:
+            if i in shares:
                 self.sketch.measure(edge, shares[i])
                 self.sketch.told(end, gradient=Flow.of(shares[i]))
         return self.sketch

@@ -48,8 +48,8 @@ class TensorFlow(Tracer):
         arguments = asked.arguments(self.is_input)
         inputs = [tf.convert_to_tensor(leaf) for leaf in arguments.inputs]
         convert = tf.__internal__.autograph
-        plain = getattr(asked.function, "python_function", asked.function)
-        converted = convert.tf_convert(plain, convert.control_status_ctx())
+        function = getattr(asked.function, "python_function", asked.function)
+        converted = convert.tf_convert(function, convert.control_status_ctx())
 
         def traced(inlined: bool) -> tuple[Drawing, list[Any]]:
             drawing = Drawing(asked, asked.names(arguments))

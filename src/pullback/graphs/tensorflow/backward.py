@@ -9,7 +9,7 @@ from typing import Any
 import tensorflow as tf
 
 from pullback.graphs.framework import Sketch
-from pullback.hosts.tensorflow import recording
+from pullback.hosts.tensorflow import private
 
 SHAPES = frozenset({"Shape", "ShapeN", "Rank", "Size", "ZerosLike", "OnesLike", "BroadcastGradientArgs"})
 
@@ -84,7 +84,7 @@ class Backward:
             for c, y in zip(cotangents, op.outputs)
         ]
         try:
-            gradient = recording.gradient_of(op)
+            gradient = private.gradient_of(op)
             found = None if gradient is None else gradient(op, *filled)
         except LookupError:
             self.sketch.notes.append(f"TensorFlow has no gradient for {op.type}.")

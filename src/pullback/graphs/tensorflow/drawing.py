@@ -15,7 +15,7 @@ from pullback.graphs.framework import MEASURED, Asked, Marked, Sketch, heard, lo
 from pullback.graphs.parts import Flow
 from pullback.graphs.tensorflow.backward import SHAPES, Backward
 from pullback.graphs.tensorflow.bodies import bodies, location_of, ran
-from pullback.hosts.tensorflow import recording
+from pullback.hosts.tensorflow import private
 from pullback.view.native import Given
 from pullback.view.tensorflow import native
 
@@ -57,13 +57,13 @@ class Drawing:
             tensors = [leaf for leaf in tree.flatten(list(given))[0] if isinstance(leaf, tf.Tensor)]
             self.calls.append(Call(name, mark, len(graph.get_operations()), graph, tensors))
 
-        watcher = recording.watch_variables()
+        watcher = private.watch_variables()
         try:
             with heard(native, called):
                 yield
         finally:
-            self.trained = {id(v.handle): v for v in recording.watched_variables(watcher)}
-            recording.unwatch_variables(watcher)
+            self.trained = {id(v.handle): v for v in private.watched_variables(watcher)}
+            private.unwatch_variables(watcher)
 
     # ── the forward ──────────────────────────────────────────────────────────────────────────────────────
 

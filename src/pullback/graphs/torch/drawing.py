@@ -27,7 +27,7 @@ class Drawing:
         self.ends: dict[int, int] = {}  # the node of each leaf, by its id
         self.held: list[Any] = []  # the leaves, so that no other tensor takes their ids
         self.nodes: dict[Any, int] = {}  # of autograd, by themselves
-        self.plain: dict[int, int] = {}  # the edge of an output that is an input, by its id
+        self.passed_on: dict[int, int] = {}  # the edge of an output that is an input, by its id
         self.edges: dict[tuple[Any, int], int] = {}  # by the node that gives the gradient, and its place
 
     def end(self, tensor: Any, name: str, kind: Any) -> int:
@@ -165,7 +165,7 @@ class Drawing:
         else:
             lost.dropped(y, source, end, 0)
             if y.requires_grad:  # an input, as it is
-                self.plain[id(y)] = len(self.sketch.edges) - 1
+                self.passed_on[id(y)] = len(self.sketch.edges) - 1
 
     # ── the backward ─────────────────────────────────────────────────────────────────────────────────────
 
@@ -177,7 +177,7 @@ class Drawing:
         given = self.asked.cotangents
         seeds = [torch.ones_like(y) for y in outputs] if given is None else list(map(torch.as_tensor, given))
         for y, seed in zip(outputs, seeds):
-            edge = self.edges.get((y.grad_fn, -1 - y.output_nr), self.plain.get(id(y)))
+            edge = self.edges.get((y.grad_fn, -1 - y.output_nr), self.passed_on.get(id(y)))
             if edge is not None:
                 self.sketch.measure(edge, array(seed))
         made = [node for node in self.nodes if node.next_functions]

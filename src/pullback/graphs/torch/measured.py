@@ -10,10 +10,10 @@ from pullback.graphs.parts import Flow
 
 
 def array(tensor: Any) -> Any:
-    plain = tensor.detach()
-    plain = plain.to_dense() if plain.layout != torch.strided else plain
-    wide = torch.complex128 if plain.is_complex() else torch.float64
-    return plain.resolve_conj().resolve_neg().to("cpu").to(wide).numpy()
+    value = tensor.detach()
+    value = value.to_dense() if value.layout != torch.strided else value
+    wide = torch.complex128 if value.is_complex() else torch.float64
+    return value.resolve_conj().resolve_neg().to("cpu").to(wide).numpy()
 
 
 def flow(tensor: Any) -> Flow | None:

@@ -1,4 +1,4 @@
-"""Array functions in JAX: what host-neutral rules are written in, beside Python's own operators."""
+"""Array functions in JAX, as `Arrays` in `hosts/base.py` says: for host-neutral rules."""
 
 from __future__ import annotations
 
@@ -40,17 +40,14 @@ def normal_cdf(x: Any) -> Any:
 
 
 def cast(value: Any, like: Any) -> Any:
-    """Give an array the dtype of another; a Python number fits any."""
     return value if isinstance(value, (int, float)) else jnp.asarray(value).astype(like.dtype)
 
 
 def wide(x: Any) -> Any:
-    """Give an array the precision that a sum of its squares needs."""
     return x.astype(WIDE[x.dtype.name]) if x.dtype.name in WIDE else x
 
 
 def square_sum(x: Any, keep: int | None) -> Any:
-    """Sum the squared sizes over all axes, or over all but one, which is kept with its place."""
     squares = jnp.real(x * jnp.conj(x)) if jnp.iscomplexobj(x) else x * x
     if keep is None:
         return jnp.sum(squares)
@@ -58,7 +55,6 @@ def square_sum(x: Any, keep: int | None) -> Any:
 
 
 def one_hot(index: Any, like: Any, axis: int) -> Any:
-    """Put a one in the place of each index along an axis of an array shaped like another."""
     return jax.nn.one_hot(index, like.shape[axis], axis=axis, dtype=like.dtype)
 
 
@@ -73,12 +69,10 @@ def first(rows: Any, place: Any) -> Any:
 
 
 def shaped(x: Any, like: Any) -> Any:
-    """Give an array the shape of another with as many elements."""
     return x.reshape(like.shape)
 
 
 def trail(x: Any, like: Any) -> Any:
-    """Add axes of length one behind the last, up to the rank of another array."""
     return x.reshape(x.shape + (1,) * max(jnp.ndim(like) - jnp.ndim(x), 0))
 
 

@@ -15,7 +15,7 @@ from jax.core import Tracer, eval_jaxpr
 from jax.extend.core import Primitive
 from jax.interpreters import ad, mlir
 
-from pullback.hosts.jax.batches import front, fronts, over_axis, register
+from pullback.hosts.jax.batched import front, fronts, over_axis, register
 from pullback.hosts.jax.derivative import array
 from pullback.hosts.jax.linear_p import moves, zero_of
 from pullback.hosts.jax.tracing import Traced, trace

@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 from jax.extend.core import unmapped_aval
 
-from pullback.hosts.jax.batches import over_axis
+from pullback.hosts.jax.batched import over_axis
 from pullback.hosts.operation import Operation
 from pullback.hosts.refusals import Named
 

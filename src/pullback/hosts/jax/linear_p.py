@@ -23,7 +23,7 @@ from jax.extend.core import Primitive
 from jax.interpreters import ad, mlir
 
 from pullback.hosts import refusals
-from pullback.hosts.jax.batches import front, fronts, register
+from pullback.hosts.jax.batched import front, fronts, register
 from pullback.hosts.jax.derivative import Derivative, Move, Refuse
 from pullback.hosts.jax.varying import typed
 from pullback.hosts.operation import Operation

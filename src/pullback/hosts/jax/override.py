@@ -65,9 +65,9 @@ class Overridden:
             return [output for output in found if _is_array(output)]
 
         given = [leaves[i] for i in arrays]
-        closed = jax.make_jaxpr(flat)(*given)
-        self._count(closed.jaxpr)
-        results = iter(self._run(closed.jaxpr, closed.consts, given))
+        program = jax.make_jaxpr(flat)(*given)
+        self._count(program.jaxpr)
+        results = iter(self._run(program.jaxpr, program.consts, given))
         return jax.tree.unflatten(shape[0], [next(results) if x is _ARRAY else x for x in outputs])
 
     def _count(self, jaxpr: Any) -> None:
@@ -114,7 +114,7 @@ class Overridden:
             return bind(eqn, values)
         name = eqn.primitive.name
         if name in kinds.CALLS:
-            return self._closed(kinds.function(eqn))(*values)
+            return self._of_program(kinds.function(eqn))(*values)
         rebuild = {"checkpoint": self._checkpoint, "remat2": self._checkpoint, "cond": self._cond,
                    "scan": self._scan, "while": self._while}.get(name)  # fmt: skip
         if rebuild is None:
@@ -126,21 +126,21 @@ class Overridden:
             )
         return rebuild(eqn.params, values)
 
-    def _closed(self, closed: Any) -> Callable[..., list[Any]]:
-        jaxpr, consts = getattr(closed, "jaxpr", closed), getattr(closed, "consts", ())
+    def _of_program(self, program: Any) -> Callable[..., list[Any]]:
+        jaxpr, consts = getattr(program, "jaxpr", program), getattr(program, "consts", ())
         return lambda *values: self._run(jaxpr, consts, values)
 
     def _checkpoint(self, params: Any, values: list[Any]) -> list[Any]:
-        inner = self._closed(params["jaxpr"])
+        inner = self._of_program(params["jaxpr"])
         policy, prevent = params["policy"], params["prevent_cse"]
         return list(jax.checkpoint(inner, policy=policy, prevent_cse=prevent)(*values))
 
     def _cond(self, params: Any, values: list[Any]) -> list[Any]:
-        branches = [self._closed(branch) for branch in params["branches"]]
+        branches = [self._of_program(branch) for branch in params["branches"]]
         return list(jax.lax.switch(values[0], branches, *values[1:]))
 
     def _scan(self, params: Any, values: list[Any]) -> list[Any]:
-        step, (fixed, carried) = self._closed(params["jaxpr"]), tracing.loop_counts(params)
+        step, (fixed, carried) = self._of_program(params["jaxpr"]), tracing.loop_counts(params)
         consts, start, rows = values[:fixed], values[fixed : fixed + carried], values[fixed + carried :]
 
         def body(carry: Any, row: Any) -> Any:
@@ -152,7 +152,7 @@ class Overridden:
         return [*end, *stacked]
 
     def _while(self, params: Any, values: list[Any]) -> list[Any]:
-        test, step = self._closed(params["cond_jaxpr"]), self._closed(params["body_jaxpr"])
+        test, step = self._of_program(params["cond_jaxpr"]), self._of_program(params["body_jaxpr"])
         first, second = params["cond_nconsts"], params["cond_nconsts"] + params["body_nconsts"]
         of_test, of_step, start = values[:first], values[first:second], values[second:]
         return list(

@@ -1,4 +1,4 @@
-"""Array functions in NumPy: what host-neutral rules are written in, beside Python's own operators."""
+"""Array functions in NumPy, as `Arrays` in `hosts/base.py` says: for host-neutral rules."""
 
 from __future__ import annotations
 
@@ -54,17 +54,14 @@ def softplus(x: Any) -> Any:
 
 
 def cast(value: Any, like: Any) -> Any:
-    """Give an array the dtype of another; a Python number fits any."""
     return value if isinstance(value, (int, float)) else np.asarray(value).astype(like.dtype)
 
 
 def wide(x: Any) -> Any:
-    """Give an array the precision that a sum of its squares needs."""
     return x.astype(WIDE.get(x.dtype.name, x.dtype), copy=False)
 
 
 def square_sum(x: Any, keep: int | None) -> Any:
-    """Sum the squared sizes over all axes, or over all but one, which is kept with its place."""
     squares = np.real(x * np.conj(x))
     if keep is None:
         return np.sum(squares)
@@ -72,7 +69,6 @@ def square_sum(x: Any, keep: int | None) -> Any:
 
 
 def one_hot(index: Any, like: Any, axis: int) -> Any:
-    """Put a one in the place of each index along an axis of an array shaped like another."""
     places = np.arange(like.shape[axis]).reshape(
         [-1 if i == axis % like.ndim else 1 for i in range(like.ndim)]
     )
@@ -91,12 +87,10 @@ def first(rows: Any, place: Any) -> Any:
 
 
 def shaped(x: Any, like: Any) -> Any:
-    """Give an array the shape of another with as many elements."""
     return x.reshape(like.shape)
 
 
 def trail(x: Any, like: Any) -> Any:
-    """Add axes of length one behind the last, up to the rank of another array."""
     return x.reshape(x.shape + (1,) * max(np.ndim(like) - np.ndim(x), 0))
 
 

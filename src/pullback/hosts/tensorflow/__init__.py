@@ -24,9 +24,9 @@ from pullback.hosts.keras import is_weight
 from pullback.hosts.operation import Operation
 from pullback.hosts.overrides import Gradients
 from pullback.hosts.specs import Spec, summed_axes
-from pullback.hosts.tensorflow import arrays, autograph, callback, control, public, recording
+from pullback.hosts.tensorflow import arrays, callback, control, private, public, run
 
-if recording.AVAILABLE:
+if private.AVAILABLE:
     from pullback.hosts.tensorflow import eager, graph
 
 # The comparisons below are made several times in every eager call. An instance check of tf.Tensor is ten
@@ -44,7 +44,7 @@ class TensorFlowHost(Host):
 
     name = "TensorFlow"
     arrays: Any = arrays
-    recorded = recording.AVAILABLE and os.environ.get("PULLBACK_TENSORFLOW") != "public"
+    recorded = private.AVAILABLE and os.environ.get("PULLBACK_TENSORFLOW") != "public"
 
     def owns(self, kind: type) -> bool:
         native = issubclass(kind, (tf.Tensor, tf.Variable, tf.__internal__.CompositeTensor))
@@ -188,9 +188,9 @@ class TensorFlowHost(Host):
         try:
             if tf.executing_eagerly():
                 return function(*args, **kwargs)
-            return autograph.trace(function, args, kwargs, where)
-        except autograph.ERRORS as error:
-            autograph.explain(error, where)
+            return run.trace(function, args, kwargs, where)
+        except run.ERRORS as error:
+            run.explain(error, where)
             raise
 
     def apply(self, operation: Operation, tensors: list[Any]) -> list[Any]:
@@ -207,20 +207,17 @@ class TensorFlowHost(Host):
         return hasattr(tensor, "numpy") and tf.executing_eagerly()
 
     def recording(self, tensors: Sequence[Any]) -> bool:
-        return self.recorded and self.bypassed is None and recording.could_record()
+        return self.recorded and self.bypassed is None and private.could_record()
 
     def idle(self, tensors: Sequence[Any]) -> bool:
         return (
-            self.recorded
-            and self.bypassed is None
-            and tf.executing_eagerly()
-            and not recording.could_record()
+            self.recorded and self.bypassed is None and tf.executing_eagerly() and not private.could_record()
         )
 
     def pullback(self, function: Callable[..., Any], inputs: Sequence[Any]) -> Linear:
         inputs = list(inputs)
         # A tape inside an accumulator's own computation records nothing unless its state is set aside.
-        aside = recording.set_accumulators_aside if self.recorded else contextlib.nullcontext
+        aside = private.set_accumulators_aside if self.recorded else contextlib.nullcontext
         with aside(), tf.GradientTape(persistent=True) as tape:
             tape.watch(inputs)
             outputs = function(*inputs)

@@ -1,4 +1,4 @@
-"""Array functions in TensorFlow: what host-neutral rules are written in, beside Python's own operators."""
+"""Array functions in TensorFlow, as `Arrays` in `hosts/base.py` says: for host-neutral rules."""
 
 from __future__ import annotations
 
@@ -42,32 +42,27 @@ def normal_cdf(x: Any) -> Any:
 
 
 def cast(value: Any, like: Any) -> Any:
-    """Give a tensor the dtype of another; a Python number fits any."""
     return value if isinstance(value, (int, float)) else tf.cast(value, like.dtype)
 
 
 def wide(x: Any) -> Any:
-    """Give a tensor the precision that a sum of its squares needs."""
     return tf.cast(x, WIDE.get(x.dtype.name, x.dtype))
 
 
 def square_sum(x: Any, keep: int | None) -> Any:
-    """Sum the squared sizes over all axes, or over all but one, which is kept with its place."""
     squares = tf.math.real(x * tf.math.conj(x)) if x.dtype.is_complex else x * x
     if keep is None:
         return tf.reduce_sum(squares)
-    rank = tf.rank(x) if x.shape.rank is None else x.shape.rank
-    axes = tf.range(rank)
-    axes = tf.boolean_mask(axes, axes != keep % rank) if tf.is_tensor(rank) else _others(rank, keep)
+    rank = x.shape.rank
+    if rank is None:
+        axes = tf.range(tf.rank(x))
+        axes = tf.boolean_mask(axes, axes != keep % tf.rank(x))
+    else:
+        axes = [axis for axis in range(rank) if axis != keep % rank]
     return tf.reduce_sum(squares, axes, keepdims=True)
 
 
-def _others(rank: int, keep: int) -> list[int]:
-    return [axis for axis in range(rank) if axis != keep % rank] if rank else []
-
-
 def one_hot(index: Any, like: Any, axis: int) -> Any:
-    """Put a one in the place of each index along an axis of a tensor shaped like another."""
     depth = like.shape[axis] if like.shape.rank is not None else None
     axis = axis if like.shape.rank is None else axis % like.shape.rank  # tf.one_hot counts back by one only
     return tf.one_hot(index, tf.shape(like)[axis] if depth is None else depth, axis=axis, dtype=like.dtype)
@@ -84,14 +79,12 @@ def first(rows: Any, place: Any) -> Any:
 
 
 def shaped(x: Any, like: Any) -> Any:
-    """Give a tensor the shape of another with as many elements."""
     found = tf.reshape(x, tf.shape(like))
     found.set_shape(like.shape)
     return found
 
 
 def trail(x: Any, like: Any) -> Any:
-    """Add axes of length one behind the last, up to the rank of another tensor."""
     if x.shape.rank is not None and like.shape.rank is not None:
         missing = like.shape.rank - x.shape.rank
         if missing <= 0:

@@ -21,9 +21,9 @@ from pullback.hosts.foreign import Foreign
 from pullback.hosts.numpy import callback as on_arrays
 from pullback.hosts.numpy.callback import Maps
 from pullback.hosts.specs import Spec
-from pullback.hosts.tensorflow import recording
+from pullback.hosts.tensorflow import private
 
-if recording.AVAILABLE:
+if private.AVAILABLE:
     from pullback.hosts.tensorflow import graph as graphs
 
 
@@ -37,9 +37,9 @@ def callback(
     if not tf.executing_eagerly():
         return _Traced(foreign, outputs, ()).apply(tensors)
     made = _run_now(foreign, tensors, outputs)
-    if recording.could_record():
+    if private.could_record():
         refusal = _Refusal(foreign)
-        recording.record_operation(foreign.name, made, tensors, refusal.by_tape, refusal.by_tape)
+        private.record_operation(foreign.name, made, tensors, refusal.by_tape, refusal.by_tape)
     return made
 
 
@@ -89,15 +89,15 @@ class _Traced:
         """Put the operation into the graph."""
         if compiling():
             raise _not_compiled(self.foreign)
-        if recording.saving():
+        if private.saving():
             _refuse_export(self.foreign)
         graph = tf.compat.v1.get_default_graph()
         gradient = graphs.register(self.refusal)
-        with recording.stop_recording(), graph.gradient_override_map({_OPERATION: gradient}):
+        with private.stop_recording(), graph.gradient_override_map({_OPERATION: gradient}):
             results = list(
                 tf.raw_ops.PyFuncStateless(
                     input=[*tensors, _Mark(self.foreign).captured()],
-                    token=recording.register_function(self),
+                    token=private.register_function(self),
                     Tout=[tf.as_dtype(spec.dtype) for spec in self.outputs],
                     name=re.sub(r"\W", "_", f"{self.foreign.name} runs in Python").lstrip("_"),
                 )
@@ -106,7 +106,7 @@ class _Traced:
         for result, spec in zip(results, self.outputs):
             if spec.shape is not None:
                 result.set_shape([*lengths, *spec.shape])
-        recording.record_operation(
+        private.record_operation(
             self.foreign.name, results, tensors, self.refusal.by_tape, self.refusal.by_tape
         )
         return results
@@ -117,10 +117,10 @@ class _Traced:
         tensors, mapped = [tensor for tensor, _ in given], tuple(stacked for _, stacked in given)
         if not any(mapped):
             results = _Traced(self.foreign, self.outputs, self.maps).apply(tensors, self._lengths(tensors))
-            return [recording.vectorized(result, False) for result in results]
+            return [private.vectorized(result, False) for result in results]
         batched = _Traced(self.foreign, self.outputs, (mapped, *self.maps))
         results = batched.apply(tensors, batched._lengths(tensors))
-        return [recording.vectorized(result, True) for result in results]
+        return [private.vectorized(result, True) for result in results]
 
     def _lengths(self, tensors: Sequence[Any]) -> list[int | None]:
         """List what is known of the lengths of the maps."""
@@ -178,7 +178,7 @@ def compiling() -> bool:
 
     A function that is compiled says so to its caller, not to its graph: it is found among the callers.
     """
-    if recording.in_xla_context(tf.compat.v1.get_default_graph()):
+    if private.in_xla_context(tf.compat.v1.get_default_graph()):
         return True
     for frame, _ in traceback.walk_stack(sys._getframe()):
         if frame.f_globals.get("__name__", "").startswith("tensorflow."):

@@ -16,7 +16,7 @@ import tensorflow as tf
 from pullback import hosts
 from pullback.hosts import refusals
 from pullback.hosts.operation import Operation
-from pullback.hosts.tensorflow import recording
+from pullback.hosts.tensorflow import private
 
 
 class Ear:
@@ -66,7 +66,7 @@ class Ear:
             elif tensor.graph is not graph:
                 outer = _external(tensor)
                 waiting += tensor.op.inputs if outer is None else [outer]
-            elif _told_by_inputs(tensor) and recording.made_since(tensor.op, self.begun):
+            elif _told_by_inputs(tensor) and private.made_since(tensor.op, self.begun):
                 waiting += tensor.op.inputs
             else:
                 found.append(tensor)
@@ -79,7 +79,7 @@ def _told_by_inputs(tensor: Any) -> bool:
     They do not where a function was handed a small tensor from outside: a constant stands in its place.
     """
     inputs = list(tensor.op.inputs)
-    return bool(inputs) and bool(recording.is_followed(inputs) or not recording.is_followed([tensor]))
+    return bool(inputs) and bool(private.is_followed(inputs) or not private.is_followed([tensor]))
 
 
 EarT = TypeVar("EarT", bound=Ear)
@@ -88,11 +88,11 @@ EarT = TypeVar("EarT", bound=Ear)
 @contextlib.contextmanager
 def listening(ear: EarT) -> Iterator[EarT]:
     """Listen to every operation that is traced."""
-    recording.add_op_callback(ear)
+    private.add_op_callback(ear)
     try:
         yield ear
     finally:
-        recording.remove_op_callback(ear)
+        private.remove_op_callback(ear)
 
 
 def refuse_named(operation: Operation, tensors: Sequence[Any]) -> None:
@@ -108,7 +108,7 @@ def refuse_named(operation: Operation, tensors: Sequence[Any]) -> None:
 def refuse_watched(operation: Operation, outside: Sequence[Any], name: str = "") -> None:
     """Refuse those of the tensors that a tape or an accumulator follows."""
     for tensor in outside:
-        if recording.is_followed([tensor]):
+        if private.is_followed([tensor]):
             raise captured(operation, tensor, name)
 
 
@@ -126,7 +126,7 @@ def depends_on_inputs(tensor: Any) -> bool:
     stack = [tensor]
     while stack:
         current = stack.pop()
-        if id(current) in seen or not _carries(current):
+        if id(current) in seen or not (differentiable(current) or current.dtype == tf.resource):
             continue
         seen.add(id(current))
         op = current.op
@@ -141,7 +141,7 @@ def depends_on_inputs(tensor: Any) -> bool:
                     return True
                 continue
             if hasattr(outer, "numpy"):
-                if recording.is_watched([outer]):
+                if private.is_watched([outer]):
                     return True
             else:
                 stack.append(outer)
@@ -153,10 +153,6 @@ def depends_on_inputs(tensor: Any) -> bool:
 def differentiable(tensor: Any) -> bool:
     """Tell whether a gradient can flow to a tensor."""
     return bool(tensor.dtype.is_floating or tensor.dtype.is_complex)
-
-
-def _carries(tensor: Any) -> bool:
-    return differentiable(tensor) or tensor.dtype == tf.resource
 
 
 def _is_trainable(handle: Any, graph: Any) -> bool:

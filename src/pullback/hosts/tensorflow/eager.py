@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import tensorflow as tf
@@ -18,7 +19,7 @@ from pullback.hosts import refusals
 from pullback.hosts.closed import is_closed, watched
 from pullback.hosts.kept import ChangedError, Kept
 from pullback.hosts.operation import Cotangents, Derived, Operation, Pullback, filled
-from pullback.hosts.tensorflow import autograph, captures, forward, recording, residuals
+from pullback.hosts.tensorflow import captures, forward, pinned, private, run
 from pullback.hosts.tensorflow.effects import Effects, put_back
 
 _EFFECTS = "the effects of a body that reaches no tensor"
@@ -26,7 +27,7 @@ _EFFECTS = "the effects of a body that reaches no tensor"
 
 def apply(operation: Operation, tensors: list[Any]) -> list[Any]:
     """Run an operation and record it on every active tape and accumulator."""
-    if not recording.could_record():  # nobody differentiates: keep nothing
+    if not private.could_record():  # nobody differentiates: keep nothing
         return operation.forward(tensors)[0]
     closed = is_closed(operation)
     known = operation.plan.memo.get(_EFFECTS) if closed else None
@@ -45,7 +46,7 @@ def apply(operation: Operation, tensors: list[Any]) -> list[Any]:
     if effects.captured and not isinstance(operation, Derived):  # a part of one that was listened to
         raise captures.captured(operation, effects.captured[0])
     if effects.records:  # the tapes outside have recorded what the body's own did: copies are free of that
-        mark = recording.next_tensor_id()
+        mark = private.next_tensor_id()
     if closed:
         operation.plan.memo[_EFFECTS] = effects
     return _recorded(operation, tensors, ran, variables, effects, mark)
@@ -61,7 +62,7 @@ def shortcut(operation: Any, effects: Effects) -> Callable[[Sequence[Any]], Any]
             not host.ready(given)
             or host.bypassed is not None
             or not tf.executing_eagerly()
-            or not recording.could_record()
+            or not private.could_record()
         ):
             return None
         try:
@@ -82,31 +83,31 @@ def shortcut(operation: Any, effects: Effects) -> Callable[[Sequence[Any]], Any]
 
 def listened(function: Any, args: Sequence[Any], where: str, effects: Effects) -> tuple[Any, list[Any], int]:
     """Call a function while no tape but its own records, and hear its effects."""
-    tapes = recording.OwnTapes()
+    tapes = private.OwnTapes()
     own = tapes.start()
-    recording.start_listening(effects)
+    private.start_listening(effects)
     try:
         return _unrecorded(function, args, where)
     finally:
-        recording.stop_listening(effects)
+        private.stop_listening(effects)
         tapes.stop()
         effects.records = bool(own)
 
 
 def _unrecorded(function: Any, args: Sequence[Any], where: str) -> tuple[Any, list[Any], int]:
     """Call a function while no tape records: its result, the variables it read, the last tensor before it."""
-    mark = recording.next_tensor_id()
-    recording.stop()
-    watcher = recording.watch_variables()
+    mark = private.next_tensor_id()
+    private.stop()
+    watcher = private.watch_variables()
     try:
         result = function(*args)
-        return result, list(recording.watched_variables(watcher)), mark
-    except autograph.ERRORS as error:
-        autograph.explain(error, where)
+        return result, list(private.watched_variables(watcher)), mark
+    except run.ERRORS as error:
+        run.explain(error, where)
         raise
     finally:
-        recording.unwatch_variables(watcher)
-        recording.restart()
+        private.unwatch_variables(watcher)
+        private.restart()
 
 
 def _recorded(
@@ -125,7 +126,7 @@ def _recorded(
         pull.require(variables)
         inputs = tensors + [tf.convert_to_tensor(variable) for variable in variables]
     backward = Backward(operation, tensors, variables, pull, effects)
-    recording.record_operation(operation.name, outputs, inputs, backward, backward.forward)
+    private.record_operation(operation.name, outputs, inputs, backward, backward.forward)
     return outputs
 
 
@@ -139,30 +140,26 @@ def fresh(outputs: Sequence[Any], mark: int) -> list[Any]:
     copies = []
     for output in outputs:
         if output._id <= mark or output._id in seen:
-            with recording.stop_recording():
+            with private.stop_recording():
                 output = tf.identity(output)
         seen.add(output._id)
         copies.append(output)
     return copies
 
 
+@dataclass(eq=False, slots=True)
 class Backward:
     """What a tape keeps of one call, and calls with the cotangents of its outputs."""
 
-    __slots__ = ("effects", "operation", "pull", "tensors", "variables")
-
-    def __init__(
-        self, operation: Operation, tensors: list[Any], variables: list[Any], pull: Pullback, effects: Effects
-    ) -> None:
-        self.operation = operation
-        self.tensors = tensors
-        self.variables = variables
-        self.pull = pull
-        self.effects = effects
+    operation: Operation
+    tensors: list[Any]
+    variables: list[Any]
+    pull: Pullback
+    effects: Effects
 
     def __call__(self, *cotangents: Any) -> list[Any]:
         dense = densify(cotangents)
-        if not recording.could_record():
+        if not private.could_record():
             got = self.pull(dense, self.variables)
             return got.inputs + got.variables if got.variables else got.inputs
         with put_back(self.operation, self.effects):
@@ -172,7 +169,7 @@ class Backward:
 
     def _again(self, tensors: list[Any]) -> Pullback:
         """Run the body again, recorded: its values are those of the first run, its derivatives are new."""
-        kept = Kept(self.operation, self.pull, functools.partial(residuals.link, self.operation))
+        kept = Kept(self.operation, self.pull, functools.partial(pinned.link, self.operation))
         pull = self.operation.forward(tensors)[1]
         try:
             return kept.within(pull)
@@ -185,7 +182,7 @@ class Backward:
             return forward.push(self.operation, self.pull, self.tensors, self.variables, tangents)
         with put_back(self.operation, self.effects):
             # A tape inside an accumulator's own computation records nothing unless its state is set aside.
-            aside = recording.set_accumulators_aside if self.effects.records else contextlib.nullcontext
+            aside = private.set_accumulators_aside if self.effects.records else contextlib.nullcontext
             # A copy has no tangent of the accumulator that asks, which does not look at its own computation.
             # It would push that through the pullback, too, once its state is set aside: a tangent of the
             # tangent, which nobody asked for. Whoever else follows the inputs follows the copies.
@@ -217,9 +214,9 @@ def forbid(operation: Operation, sources: list[Any], results: Sequence[Any]) -> 
     for result in results:
         copy = result
         if result is not None:
-            with recording.stop_recording():
+            with private.stop_recording():
                 copy = tf.identity(result)
-            recording.record_operation(f"{operation.name}_grad", [copy], [result, *sources], refuse, refuse)
+            private.record_operation(f"{operation.name}_grad", [copy], [result, *sources], refuse, refuse)
         copies.append(copy)
     return copies
 

@@ -16,7 +16,7 @@ import tensorflow as tf
 
 from pullback.hosts import refusals
 from pullback.hosts.operation import Operation
-from pullback.hosts.tensorflow import recording
+from pullback.hosts.tensorflow import private
 
 _EAGER = tf.__internal__.EagerTensor
 DRAWS, CHANGES, _MAKES = 1, 2, 4
@@ -57,14 +57,14 @@ class Effects:
     ) -> Any:
         if graph is not None:  # a function that is traced is effects when it runs
             return outputs
-        own = any(recording.unrecorded.own or ())  # then tapes record, and what is made here is followed
-        recording.restart()  # tapes answer while they record only
-        if recording.is_followed(inputs) and not (own and is_jvp(op_type)):
+        own = any(private.unrecorded.own or ())  # then tapes record, and what is made here is followed
+        private.restart()  # tapes answer while they record only
+        if private.is_followed(inputs) and not (own and is_jvp(op_type)):
             self.look_at(inputs)
         if own:
             self.given.update(tensor._id for tensor in outputs)
         else:
-            recording.stop()
+            private.stop()
         does = effect(op_type)
         if does:
             self.random = self.random or bool(does & DRAWS)
@@ -81,7 +81,7 @@ class Effects:
                 type(tensor) is _EAGER
                 and tensor._id not in self.given
                 and tensor.dtype != tf.resource
-                and recording.followed_outside(tensor)
+                and private.followed_outside(tensor)
             ):
                 self.captured.append(tensor)
 
@@ -100,7 +100,7 @@ def is_jvp(op_type: str | bytes) -> bool:
 def effect(op_type: str | bytes) -> int:
     """Tell what else an operation, or a function by its name, does than to compute its outputs."""
     name = op_type.decode() if isinstance(op_type, bytes) else op_type  # both occur
-    function = recording.function_definition(name)
+    function = private.function_definition(name)
     if function is not None:
         found = 0
         for node in function.node_def:
@@ -114,7 +114,7 @@ def effect(op_type: str | bytes) -> int:
     draws = name in _OTHER_DRAWS or "Random" in name or name.startswith(("Rng", "StatefulUniform"))
     if draws and not name.startswith("Stateless"):
         return DRAWS
-    definition = recording.op_definition(name)
+    definition = private.op_definition(name)
     if definition is None or name in _READS or name.endswith("PartitionedCall"):
         return 0
     resource = tf.resource.as_datatype_enum
@@ -127,7 +127,7 @@ def put_back(operation: Operation, effects: Effects) -> Iterator[None]:
     if effects.random:
         raise refusals.random_body(operation, ", or use a stateless random function")
     values = []
-    with recording.stop_recording():
+    with private.stop_recording():
         for handle in effects.changed.values():
             data = getattr(handle, "_handle_data", None)
             if data is None or not data.is_set:
@@ -137,6 +137,6 @@ def put_back(operation: Operation, effects: Effects) -> Iterator[None]:
     try:
         yield
     finally:
-        with recording.stop_recording():
+        with private.stop_recording():
             for handle, value in values:
                 tf.raw_ops.AssignVariableOp(resource=handle, value=value)

@@ -1,7 +1,7 @@
 """Forward mode: the user's pushforward, or the transpose of a linear pullback.
 
 The transpose of a map that is not linear is a plausible wrong number, so every call proves that the pullback
-is linear, or measures it (`linear.py`).
+is linear, or measures it (`linearity.py`).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import tensorflow as tf
 
 from pullback.hosts import linear as measure
 from pullback.hosts.operation import Cotangents, Derived, Operation, Pullback, filled, fitted
-from pullback.hosts.tensorflow import linear, recording
+from pullback.hosts.tensorflow import linearity, private
 from pullback.hosts.tensorflow.captures import differentiable
 
 _FAILURES = (TypeError, ValueError, tf.errors.OpError)  # of a body at random inputs
@@ -28,7 +28,7 @@ def push(
     if given is not None:
         return fitted(given, pull.zeros(), operation)
     # A tape inside an accumulator's own computation records nothing unless its state is set aside.
-    with recording.set_accumulators_aside():
+    with private.set_accumulators_aside():
         return _transpose(operation, pull, tensors, variables, tangents)
 
 
@@ -36,14 +36,14 @@ def _transpose(
     operation: Operation, pull: Pullback, tensors: list[Any], variables: list[Any], tangents: Sequence[Any]
 ) -> list[Any]:
     """Pull the tangents back through the pullback: for a linear map, its transpose."""
-    cotangents = linear.base(pull.zeros())
-    with linear.Proof(cotangents) as proof, tf.GradientTape() as tape:
+    cotangents = linearity.base(pull.zeros())
+    with linearity.Proof(cotangents) as proof, tf.GradientTape() as tape:
         tape.watch(cotangents)
         got = pull(cotangents, variables)
     pulled = got.inputs + got.variables
     factor = None if proof.reaches(pulled) else require_linear(operation, pull, tensors, variables)
     pairs = [(c, t) for c, t in zip(pulled, tangents) if c is not None]
-    return [linear.trusted(tangent, factor) for tangent in pushed(tape, cotangents, pairs)]
+    return [linearity.trusted(tangent, factor) for tangent in pushed(tape, cotangents, pairs)]
 
 
 def pushed(tape: Any, cotangents: Any, pairs: Sequence[tuple[Any, Any]]) -> Any:
@@ -108,7 +108,7 @@ def require_linear(
     if not tf.executing_eagerly():
         kinds = tuple((str(tensor.shape), tensor.dtype) for tensor in tensors)
         measure.require(operation, kinds, lambda: _measure(operation, tensors, variables), _FAILURES)
-    return linear.confirm(operation, pull, variables)
+    return linearity.confirm(operation, pull, variables)
 
 
 def _measure(operation: Operation, tensors: Sequence[Any], variables: Sequence[Any]) -> str:
@@ -119,7 +119,9 @@ def _measure(operation: Operation, tensors: Sequence[Any], variables: Sequence[A
 
         def pulled(cotangents: list[Any]) -> list[Any]:
             got = pull([tf.cast(c, zero.dtype) for c, zero in zip(cotangents, zeros)], variables)
-            return [None if g is None else _double(g) for g in got.inputs + got.variables]
+            return [
+                None if g is None else tf.cast(g, tf.complex128).numpy() for g in got.inputs + got.variables
+            ]
 
         dtypes = [x.dtype.name for x in (*zeros, *tensors)]
         return measure.measured(pulled, [tuple(zero.shape) for zero in zeros], dtypes)
@@ -133,7 +135,3 @@ def _value(tensor: Any, rng: np.random.Generator) -> Any:
     if differentiable(tensor):
         return tf.cast(measure.value(shape, rng), tensor.dtype)
     return tf.zeros(shape, tensor.dtype)
-
-
-def _double(tensor: Any) -> Any:
-    return np.asarray(tf.cast(tensor, tf.complex128))

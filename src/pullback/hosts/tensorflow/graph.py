@@ -24,7 +24,7 @@ import tensorflow as tf
 from pullback.errors import ForbiddenGradientError, ForwardModeError
 from pullback.hosts import refusals
 from pullback.hosts.operation import Derived, Operation, Pullback, filled
-from pullback.hosts.tensorflow import captures, eager, forward, linear, recording, vectorized
+from pullback.hosts.tensorflow import batched, captures, eager, forward, linearity, private
 
 _exporting: list[Any] = []  # gradients that are being written to a SavedModel
 _gradients: weakref.WeakValueDictionary[str, Any] = weakref.WeakValueDictionary()
@@ -38,7 +38,7 @@ def apply(operation: Operation, tensors: list[Any]) -> list[Any]:
     tensors = [inside(tensor, graph) for tensor in tensors]
     with variables_read() as variables, captures.listening(captures.Ear(tensors)) as ear:
         outputs, pull = operation.forward(tensors)
-    # A part of another operation uses what that one was given, and was looked at with it.
+    # An operation that is derived from another captures nothing of its own: that one was looked at.
     outside = [] if isinstance(operation, Derived) else ear.outside(graph, outputs)
     captures.refuse_named(operation, tensors)
     captures.refuse_watched(operation, outside)
@@ -53,23 +53,23 @@ def apply(operation: Operation, tensors: list[Any]) -> list[Any]:
 def variables_read() -> Iterator[list[Any]]:
     """List the trainable variables that are read in a block, once it is over."""
     variables: list[Any] = []
-    watcher = recording.watch_variables()
+    watcher = private.watch_variables()
     try:
         yield variables
-        variables += recording.watched_variables(watcher)
+        variables += private.watched_variables(watcher)
     finally:
-        recording.unwatch_variables(watcher)
+        private.unwatch_variables(watcher)
 
 
 def attach(gradient: Any, sources: list[Any], graph: Any) -> list[Any]:
     """Pass tensors through an operation that has this gradient, for tapes outside and inside the graph."""
     name = register(gradient)
-    with recording.stop_recording(), graph.gradient_override_map({"IdentityN": name}):
+    with private.stop_recording(), graph.gradient_override_map({"IdentityN": name}):
         results = list(tf.raw_ops.IdentityN(input=sources))
-    recording.record_operation(gradient.operation.name, results, sources, gradient.by_tape, gradient.forward)
+    private.record_operation(gradient.operation.name, results, sources, gradient.by_tape, gradient.forward)
     # This also keeps the gradient alive. On the graph itself it would be part of a cycle that the garbage
     # collector cannot see; the operation is let go when the graph is taken apart.
-    results[0].op.pfor_converter = vectorized.converter(gradient, attach)
+    results[0].op.pfor_converter = batched.converter(gradient, attach)
     return results
 
 
@@ -99,7 +99,7 @@ def refused(text: str, cotangents: Sequence[Any], inputs: Sequence[Any]) -> list
 
 def register(gradient: Any) -> str:
     """Name a gradient for TensorFlow, as long as somebody else holds it."""
-    name = f"Pullback-{recording.next_tensor_id()}"
+    name = f"Pullback-{private.next_tensor_id()}"
     _gradients[name] = gradient
 
     @tf.RegisterGradient(name)
@@ -107,7 +107,7 @@ def register(gradient: Any) -> str:
     def by_graph(op: Any, *cotangents: Any) -> list[Any]:
         return _gradients[name].by_graph(op, *cotangents)
 
-    weakref.finalize(gradient, recording.forget_gradient, name)
+    weakref.finalize(gradient, private.forget_gradient, name)
     return name
 
 
@@ -123,7 +123,7 @@ class Gradient:
     outside: Sequence[Any]
 
     def batched(self, sources: Sequence[Any]) -> Any:
-        return vectorized.Batched(self.operation, self.count, self.variables, sources, depth=1)
+        return batched.Batched(self.operation, self.count, self.variables, sources, depth=1)
 
     def by_tape(self, *cotangents: Any) -> list[Any]:
         """Answer a tape inside the function."""
@@ -165,17 +165,17 @@ class Gradient:
     def _by_transpose(self, cotangents: Sequence[Any]) -> list[Any]:
         """Answer TensorFlow, which transposes what it is given: a factor of NaN goes through that."""
         dense = filled(self.pull, eager.densify(cotangents[: self.count]))
-        with linear.Proof(dense) as proof:
+        with linearity.Proof(dense) as proof:
             results = self._run(dense, apply)
         if proof.reaches(results):
             return results
         factor = forward.require_linear(self.operation, self.pull, self.tensors, self.variables)
-        return [linear.trusted(result, factor) for result in results]
+        return [linearity.trusted(result, factor) for result in results]
 
     def _guarded(self, cotangents: Sequence[Any]) -> list[Any]:
         """Answer whoever differentiates the function; TensorFlow keeps this for one who pushes through it."""
         dense = filled(self.pull, eager.densify(cotangents[: self.count]))
-        with linear.Proof(dense) as proof:
+        with linearity.Proof(dense) as proof:
             results = self._run(dense, apply)
         if isinstance(self.operation, Derived) or (
             not self.operation.has_pushforward and proof.reaches(results)

@@ -88,10 +88,10 @@ class _Copy:
         self.graph = graph
         self.context = context
 
-    def operations(self, source: Any, known: dict[int, Any]) -> None:
+    def operations(self, traced: Any, known: dict[int, Any]) -> None:
         """Copy the operations of a graph; `known` maps its tensors to ours, and grows."""
         copies: dict[str, Any] = {}
-        for op in source.get_operations():
+        for op in traced.get_operations():
             if op.type == "Placeholder" and id(op.outputs[0]) in known:
                 continue
             inputs = [known[id(tensor)] for tensor in op.inputs]
@@ -99,7 +99,7 @@ class _Copy:
             with tf.control_dependencies(after):
                 outputs = self._call(op, inputs) if op.type in _CALLS else None
                 if outputs is None:
-                    self._require_plain(op)
+                    self._require_copyable(op)
                     made = self._made(op, inputs)
                     copies[op.name] = made
                     outputs = self.context.replace(op.type, inputs, made.outputs)
@@ -126,7 +126,7 @@ class _Copy:
             op_def=op.op_def,
         )
 
-    def _require_plain(self, op: Any) -> None:
+    def _require_copyable(self, op: Any) -> None:
         """Refuse what a copy would break: a rule bound to its graph, occurrences in branches and loops."""
         if "_gradient_op_type" in op.node_def.attr:
             found = "a function that it calls has a custom gradient inside"

@@ -31,8 +31,8 @@ def word(kind: Any) -> Any:
     if _is_layer(kind):
         return kind
     operation = _operation(kind)
-    plain = name(kind)
-    return plain if _RAW.get(plain.replace("_", "").lower()) == operation else operation
+    called = name(kind)
+    return called if _RAW.get(called.replace("_", "").lower()) == operation else operation
 
 
 def _is_layer(kind: Any) -> bool:
@@ -46,9 +46,9 @@ def _operation(kind: Any) -> str:
         return _RAW[kind.replace("_", "").lower()]
     if not callable(kind) or isinstance(kind, type):
         raise _no_operation(kind, "it is nothing that runs")
-    plain = name(kind).replace("_", "").lower()
-    if plain in _RAW and (getattr(kind, "__module__", None) or "").startswith(("tensorflow.", "keras.")):
-        return _RAW[plain]
+    called = name(kind).replace("_", "").lower()
+    if called in _RAW and (getattr(kind, "__module__", None) or "").startswith(("tensorflow.", "keras.")):
+        return _RAW[called]
     made = _traced(kind)
     if len(made) != 1:
         raise _no_operation(kind, f"it is made of {', '.join(made)}" if made else "it could not be traced")

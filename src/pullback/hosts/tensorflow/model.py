@@ -11,7 +11,7 @@ import tensorflow as tf
 from pullback.errors import OverrideError
 from pullback.hosts.keras import called_as
 from pullback.hosts.overrides import Gradients
-from pullback.hosts.tensorflow import recording
+from pullback.hosts.tensorflow import private
 from pullback.hosts.tensorflow.kinds import word
 from pullback.hosts.tensorflow.override import Overridden, Overriding, SharedError
 
@@ -38,7 +38,8 @@ class Inside(Overridden):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         eager = tf.executing_eagerly()
-        if eager and (self._copy or any(map(recording.has_tangent, _tensors(args, kwargs)))):
+        leaves = tf.nest.flatten((args, kwargs)) if eager else ()
+        if eager and (self._copy or any(tf.is_tensor(x) and private.has_tangent(x) for x in leaves)):
             return super().__call__(*args, **kwargs)
         context = self._overriding()
         try:
@@ -51,10 +52,6 @@ class Inside(Overridden):
             self._copy = True
             return super().__call__(*args, **kwargs)
         return self._checked(context, outputs)
-
-
-def _tensors(args: Any, kwargs: Any) -> list[Any]:
-    return [leaf for leaf in tf.nest.flatten((args, kwargs)) if tf.is_tensor(leaf)]
 
 
 def _function_inside(name: str) -> OverrideError:

@@ -21,7 +21,7 @@ import tensorflow as tf
 from pullback.errors import ForwardModeError, OverrideError
 from pullback.hosts.keras import layers_called_by
 from pullback.hosts.overrides import Gradients, class_of, kind_of
-from pullback.hosts.tensorflow import autograph, eager, graph, inline, kinds, recording
+from pullback.hosts.tensorflow import eager, graph, inline, kinds, private, run
 from pullback.hosts.tensorflow.effects import Effects
 
 _TRACED = (tf.types.experimental.GenericFunction, tf.types.experimental.ConcreteFunction)
@@ -51,16 +51,16 @@ class Overriding:
         self.seen.clear()
         self._graph = None if tf.executing_eagerly() else tf.compat.v1.get_default_graph()
         self._before = 0 if self._graph is None else len(self._graph.get_operations())
-        if not recording.AVAILABLE:
+        if not private.AVAILABLE:
             raise OverrideError.about(
                 "override",
                 found="this TensorFlow does not tell of its operations",
                 expected="a version that pullback knows",
                 fix="pip install 'tensorflow>=2.16'",
             )
-        recording.add_op_callback(self._look)
-        self._stack.callback(recording.remove_op_callback, self._look)
-        self._stack.enter_context(recording.gradients_recorded_by(self._recorded))
+        private.add_op_callback(self._look)
+        self._stack.callback(private.remove_op_callback, self._look)
+        self._stack.enter_context(private.gradients_recorded_by(self._recorded))
         if self.layers or any(isinstance(kind, str) for kind in self.gradients.by_kind):
             self._stack.enter_context(layers_called_by(self.layer_gradient, self.gradients.wrap))
         return self
@@ -110,10 +110,10 @@ class Overriding:
         pull = occurrence.ran(outputs)
         inputs = list(inputs)
         if tf.executing_eagerly():
-            if any(map(recording.has_tangent, outputs)):  # an accumulator keeps the first tangent it was told
+            if any(map(private.has_tangent, outputs)):  # an accumulator keeps the first tangent it was told
                 raise _pushed(occurrence.where)
             backward = eager.Backward(occurrence, inputs, [], pull, Effects(inputs))
-            recording.record_operation(occurrence.name, list(outputs), inputs, backward, backward.forward)
+            private.record_operation(occurrence.name, list(outputs), inputs, backward, backward.forward)
             return list(outputs)
         count = len(outputs)
         gradient = graph.Gradient(occurrence, inputs, [], pull, count, ())
@@ -208,7 +208,7 @@ class Overridden:
         around = tf.compat.v1.get_default_graph()
         read = [graph.inside(tensor, around) for tensor in traced.captured_inputs]
         given = [leaf for leaf in tf.nest.flatten((args, kwargs)) if tf.is_tensor(leaf)]
-        if not any(map(recording.has_tangent, read + given)):
+        if not any(map(private.has_tangent, read + given)):
             return self._compiled(*args, **kwargs)
         if self._compiled.python_function == self._copied:  # nobody records a copy, operation by operation
             raise _pushed_in_graph(self.__name__)
@@ -216,7 +216,7 @@ class Overridden:
 
     def _anew(self, *args: Any, **kwargs: Any) -> Any:
         """Run the Python of the function."""
-        function = autograph.converted(getattr(self.original, "python_function", self.original))
+        function = run.converted(getattr(self.original, "python_function", self.original))
         context = self._overriding()
         with context:
             outputs = function(*args, **kwargs)

@@ -1,6 +1,6 @@
 """The way without private functions: `tf.custom_gradient` over the flat operation.
 
-Used where `recording` does not know the TensorFlow at hand. The contract holds here too; what is lost is
+Used where `private.py` does not know the TensorFlow at hand. The contract holds here too; what is lost is
 speed, tape memory, the refusal of captured tensors, and forward mode, which `tf.custom_gradient` ignores.
 """
 

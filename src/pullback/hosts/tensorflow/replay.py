@@ -19,7 +19,7 @@ from typing import Any
 import tensorflow as tf
 
 from pullback.errors import DerivativeError
-from pullback.hosts.tensorflow import recording
+from pullback.hosts.tensorflow import private
 from pullback.hosts.tensorflow.effects import CHANGES, DRAWS, Effects, effect
 from pullback.hosts.tensorflow.stateless import STATELESS
 from pullback.patched import Shared
@@ -79,8 +79,10 @@ class Run:
 
     def write(self, native: Callable[[], Any], handle: Any, dtype: Any, after: Callable[[Any], Any]) -> Any:
         """Write to a variable, and keep what it was."""
-        if key(handle) not in self.before and (self.graph is not None or _initialized(handle)):
-            self.before[key(handle)] = handle, recording.resources.read_variable_op(handle, dtype)
+        if key(handle) not in self.before and (
+            self.graph is not None or tf.raw_ops.VarIsInitializedOp(resource=handle)
+        ):
+            self.before[key(handle)] = handle, private.resources.read_variable_op(handle, dtype)
         return native()
 
     def variables(self) -> contextlib.AbstractContextManager[None]:
@@ -121,14 +123,14 @@ class Second(Run):
             yield
             return
         now = []
-        with recording.stop_recording():
+        with private.stop_recording():
             for handle, value in self.before.values():
                 now.append((handle, tf.raw_ops.ReadVariableOp(resource=handle, dtype=value.dtype)))
                 tf.raw_ops.AssignVariableOp(resource=handle, value=value)
         try:
             yield
         finally:
-            with recording.stop_recording():
+            with private.stop_recording():
                 for handle, value in now:
                     tf.raw_ops.AssignVariableOp(resource=handle, value=value)
 
@@ -168,10 +170,6 @@ class Looped(Run):
 def key(handle: Any) -> int:
     """Tell handles apart."""
     return int(getattr(handle, "_id", id(handle)))
-
-
-def _initialized(handle: Any) -> bool:
-    return bool(tf.raw_ops.VarIsInitializedOp(resource=handle))
 
 
 def not_given_again(where: str, does: str) -> DerivativeError:
@@ -246,7 +244,7 @@ def _hidden(run: Run, does: int) -> DerivativeError:
 
 def _drawing(name: str, draw: Callable[..., Any]) -> Callable[..., Any]:
     """Give a function that draws without state in the place of one that draws."""
-    native = getattr(recording.random, name)
+    native = getattr(private.random, name)
 
     @functools.wraps(native)
     def drawn(*args: Any, seed: Any = 0, seed2: Any = 0, name: Any = None, **kwargs: Any) -> Any:
@@ -255,7 +253,7 @@ def _drawing(name: str, draw: Callable[..., Any]) -> Callable[..., Any]:
             return native(*args, seed=seed, seed2=seed2, name=name, **kwargs)
         run.require_outermost("draws random numbers")
         with run.left():
-            found = run.seed(recording.random.random_uniform_int, seed, seed2)
+            found = run.seed(private.random.random_uniform_int, seed, seed2)
         return draw(found, *args, **kwargs)
 
     return drawn
@@ -263,7 +261,7 @@ def _drawing(name: str, draw: Callable[..., Any]) -> Callable[..., Any]:
 
 def _reading() -> dict[str, Callable[..., Any]]:
     """Give functions that read and write variables by way of the run."""
-    native = recording.resources
+    native = private.resources
     read_natively = native.read_variable_op
 
     def read(resource: Any, dtype: Any, name: Any = None) -> Any:
@@ -314,6 +312,6 @@ def _reading() -> dict[str, Callable[..., Any]]:
     }
 
 
-if recording.AVAILABLE:
-    _random = Shared(recording.random, **{name: _drawing(name, draw) for name, draw in STATELESS.items()})
-    _variables = Shared(recording.resources, **_reading())
+if private.AVAILABLE:
+    _random = Shared(private.random, **{name: _drawing(name, draw) for name, draw in STATELESS.items()})
+    _variables = Shared(private.resources, **_reading())

@@ -193,7 +193,7 @@ class TorchHost(Host):
         )
 
     def idle(self, tensors: Sequence[Any]) -> bool:
-        return self.bypassed is None and not torch.compiler.is_compiling() and private.is_plain(tensors)
+        return self.bypassed is None and not torch.compiler.is_compiling() and private.unseen(tensors)
 
     def override(self, function: Any, gradients: Gradients) -> Any:
         from pullback.hosts.torch.model import override

@@ -1,4 +1,4 @@
-"""Array functions in PyTorch: what host-neutral rules are written in, beside Python's own operators."""
+"""Array functions in PyTorch, as `Arrays` in `hosts/base.py` says: for host-neutral rules."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import torch
 
 from pullback.dtypes import COMPUTING, TABLE, WIDE
 from pullback.hosts import refusals
-from pullback.hosts.torch.private import is_batched, is_plain
+from pullback.hosts.torch.private import is_batched, unseen
 
 _HALF = math.sqrt(0.5)
 DTYPES = {name: getattr(torch, name) for name in TABLE if hasattr(torch, name)}
@@ -57,7 +57,6 @@ def stop(x: Any) -> Any:
 
 
 def cast(value: Any, like: Any) -> Any:
-    """Give a tensor the dtype of another; a Python number fits any."""
     return (
         value
         if isinstance(value, (int, float))
@@ -66,12 +65,10 @@ def cast(value: Any, like: Any) -> Any:
 
 
 def wide(x: Any) -> Any:
-    """Give a tensor the precision that a sum of its squares needs."""
     return x.to(_WIDE.get(x.dtype, x.dtype))
 
 
 def square_sum(x: Any, keep: int | None) -> Any:
-    """Sum the squared sizes over all axes, or over all but one, which is kept with its place."""
     squares = torch.real(x * torch.conj(x)) if x.is_complex() else x * x
     if keep is None or x.ndim == 0:
         return torch.sum(squares)
@@ -80,7 +77,6 @@ def square_sum(x: Any, keep: int | None) -> Any:
 
 
 def one_hot(index: Any, like: Any, axis: int) -> Any:
-    """Put a one in the place of each index along an axis of a tensor shaped like another."""
     axis %= like.ndim
     places = torch.arange(like.shape[axis], device=index.device)
     places = places.reshape([-1 if i == axis else 1 for i in range(like.ndim)])
@@ -89,7 +85,7 @@ def one_hot(index: Any, like: Any, axis: int) -> Any:
 
 def put(rows: Any, place: Any, x: Any) -> Any:
     """Put a tensor into the place of a row, in place where no transform sees it."""
-    if is_plain([rows, place, x]):
+    if unseen([rows, place, x]):
         rows[int(place)] = x
         return rows
     places = torch.arange(rows.shape[0], device=rows.device).unsqueeze(1)
@@ -98,16 +94,14 @@ def put(rows: Any, place: Any, x: Any) -> Any:
 
 def first(rows: Any, place: Any) -> Any:
     """Give the rows before a place; all of them where a transform sees it."""
-    return rows[: int(place)] if is_plain([rows, place]) else rows
+    return rows[: int(place)] if unseen([rows, place]) else rows
 
 
 def shaped(x: Any, like: Any) -> Any:
-    """Give a tensor the shape of another with as many elements."""
     return x.reshape(like.shape)
 
 
 def trail(x: Any, like: Any) -> Any:
-    """Add axes of length one behind the last, up to the rank of another tensor."""
     return x.reshape(tuple(x.shape) + (1,) * max(like.ndim - x.ndim, 0))
 
 

@@ -31,7 +31,7 @@ _DTYPES = [DTYPES[name] for name in _NAMES]
 def callback(foreign: Foreign, tensors: Sequence[Any], outputs: Sequence[Spec]) -> list[Any]:
     """Run a foreign function on tensors."""
     tensors = list(tensors)
-    if not torch.compiler.is_compiling() and private.is_plain(tensors):
+    if not torch.compiler.is_compiling() and private.unseen(tensors):
         return _run(foreign, tensors, outputs, ())
     lengths = [_UNKNOWN if n is None else n for spec in outputs for n in spec.shape or ()]
     ranks = [len(spec.shape or ()) for spec in outputs]

@@ -2,9 +2,9 @@
 
 Dynamo does not look into the call. The stages after it do: they run the rule on stand-in tensors, forward and
 backward, and see nothing but the operations of the body and of `grad`. So a compiled step has no trace of
-pullback in it. What the rule reads beside its arguments is shown to Dynamo by readers (`guards.py`): it
-guards on that, and hands the tensors among it to the call (`twins.py`). Imported while something is being
-compiled, and not before: Dynamo is slow to load.
+pullback in it. What the rule reads beside its arguments is shown to Dynamo by readers
+(`captures/guards.py`): it guards on that, and hands the tensors among it to the call (`twins.py`). Imported
+while something is being compiled, and not before: Dynamo is slow to load.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from torch.fx.node import base_types
 from pullback.errors import HostError, PullbackError
 from pullback.hosts.dynamo import Counter, modules_of
 from pullback.hosts.torch import private
+from pullback.hosts.torch.captures.guards import Guards
 from pullback.hosts.torch.export import exporting
-from pullback.hosts.torch.guards import Guards
 from pullback.hosts.torch.twins import Twins
 from pullback.rule import Rule
 
@@ -48,7 +48,7 @@ class Taken:
         except PullbackError as error:
             self._error = error
         self.refused = self._error is not None
-        self.call = (torch.compiler.allow_in_graph if self._exported else _mark)(_plain(self._run))
+        self.call = (torch.compiler.allow_in_graph if self._exported else _mark)(_as_function(self._run))
         self.failed = _constant(self._failed)
 
     @property
@@ -153,7 +153,7 @@ def _held(value: Any) -> Callable[[], Any]:
     return get
 
 
-def _plain(method: Callable[..., Any]) -> Callable[..., Any]:
+def _as_function(method: Callable[..., Any]) -> Callable[..., Any]:
     """Give a method as a function: PyTorch marks nothing else."""
 
     def rule(*args: Any) -> Any:

@@ -28,13 +28,13 @@ def name(kind: Any) -> str:
 
 def operation(function: Any) -> str:
     """Name the operation that a function of PyTorch is, whichever of its spellings was called."""
-    plain = str(getattr(function, "__name__", function))
-    if plain.startswith("__") and plain.endswith("__"):
-        plain = plain.strip("_")
-        if plain[0] == "i" and plain[1:] in ("add", "sub", "mul", "truediv", "pow", "div"):
-            plain = _OPERATORS.get(plain[1:], plain[1:]) + "_"
-        plain = _OPERATORS.get(plain, plain)
-    return _ALIASES.get(plain, plain)
+    called = str(getattr(function, "__name__", function))
+    if called.startswith("__") and called.endswith("__"):
+        called = called.strip("_")
+        if called[0] == "i" and called[1:] in ("add", "sub", "mul", "truediv", "pow", "div"):
+            called = _OPERATORS.get(called[1:], called[1:]) + "_"
+        called = _OPERATORS.get(called, called)
+    return _ALIASES.get(called, called)
 
 
 @functools.cache

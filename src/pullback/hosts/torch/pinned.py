@@ -45,7 +45,7 @@ def pull(
             raise refusals.changed_since(operation)
         if None not in told:
             return again(cotangents, variables)
-    # An object that nobody can look into is known by what it gives.
+    # The two hold something that cannot be compared: what they give is compared in its place.
     got = again(cotangents, variables)
     with torch.no_grad():
         want = kept(cotangents, variables)

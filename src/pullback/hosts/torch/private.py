@@ -98,7 +98,7 @@ def wrapping(tell: Callable[[Any, Any], None]) -> Iterator[None]:
 
 # ── modes and levels ─────────────────────────────────────────────────────────────────────────────────────
 
-_PLAIN = (torch.Tensor, torch.nn.Parameter)
+_KINDS = (torch.Tensor, torch.nn.Parameter)
 
 
 class _Handed(threading.local):
@@ -114,13 +114,13 @@ def traced() -> bool:
     return bool(dispatch_modes() > getattr(_own, "depth", 0))
 
 
-def is_plain(tensors: Sequence[Any]) -> bool:
+def unseen(tensors: Sequence[Any]) -> bool:
     """Tell whether nobody looks at what is done with these tensors."""
     if transforming() or dispatch_modes() or level() >= 0:
         return False
     recorded = torch.is_grad_enabled()
     for tensor in tensors:
-        if type(tensor) not in _PLAIN or (recorded and tensor.requires_grad) or tensor.is_meta:
+        if type(tensor) not in _KINDS or (recorded and tensor.requires_grad) or tensor.is_meta:
             return False
     return True
 

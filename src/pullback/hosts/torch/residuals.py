@@ -86,12 +86,8 @@ class Kept:
                 )
 
 
-def _is_tensor(value: Any) -> bool:
-    return isinstance(value, torch.Tensor)
-
-
 def parts(grad: Any, inputs: Sequence[Any], body: Any) -> tuple[list[Any], list[Any], Build | None]:
     """Take a `grad` apart: its tensors, the inputs first; all else in it; and how to build it again."""
-    taker = Taker(_is_tensor, body, inputs)
+    taker = Taker(torch.is_tensor, body, inputs)
     recipe: Any = taker.grad(grad)
     return taker.saved, list(taker.rest.values()), recipe

@@ -134,7 +134,7 @@ node_of = named_nodes(LevelNode)
 
 def handed(operation: Operation, tensors: Sequence[Any]) -> list[Any]:
     """Hand a call of the user's down through the transforms."""
-    from pullback.hosts.torch.closure_convert import closure_convert
+    from pullback.hosts.torch.captures.closure_convert import closure_convert
 
     private.handed.count += 1
     try:

@@ -18,7 +18,7 @@ from typing import Any
 import torch
 
 from pullback.errors import HostError
-from pullback.hosts.torch.guards import Guards, Read
+from pullback.hosts.torch.captures.guards import Guards, Read
 from pullback.hosts.torch.modules import snapshot
 
 

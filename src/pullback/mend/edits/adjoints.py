@@ -34,14 +34,10 @@ def edits(bench: Bench, base: Tried) -> Iterator[Edit]:
             given = [node if i == at else part for i, part in enumerate(call.args)]
             turned = BACKWARDS.get(called(call))
             keywords = [k for k in call.keywords if k.arg != turned]
-            ways = [call.keywords]
             if turned is not None and len(keywords) == len(call.keywords):
-                ways = [[*keywords, ast.keyword(turned, ast.Constant(True))]]
-            elif turned is not None:
-                ways = [keywords]
+                keywords.append(ast.keyword(turned, ast.Constant(True)))
             said = f"`{bench.text(node)}` does not go through `{bench.text(call.func)}`"
-            for named in ways:
-                yield bench.edit(node, ast.Call(call.func, given, named), said)
+            yield bench.edit(node, ast.Call(call.func, given, keywords), said)
 
 
 def _from_the_end(bench: Bench, base: Tried) -> Iterator[Edit]:

@@ -13,7 +13,7 @@ from pullback.mend.bench import Bench, Tried
 from pullback.mend.edit import OPERATORS, Edit
 from pullback.mend.edits.numbers import others
 from pullback.mend.edits.signs import SWAPS, regrouped
-from pullback.mend.region import CLOSED, numbers, statements
+from pullback.mend.region import SCOPES, numbers, statements
 
 WORDS = "a sign, a factor, a term, a name or a number of a function inside"
 RANK = 8.7  # few edits, where there is such a function at all
@@ -25,9 +25,9 @@ def edits(bench: Bench, base: Tried) -> Iterator[Edit]:
     """Change what functions inside compute."""
     forward = bench.region.outer if bench.saved is None else bench.saved.forward
     known = [] if base.is_right or forward is None else numbers(forward)
-    functions = [n for s in statements(base.tree) for n in ast.walk(s) if isinstance(n, CLOSED[:3])]
+    functions = [n for s in statements(base.tree) for n in ast.walk(s) if isinstance(n, SCOPES[:3])]
     seen: set[int] = set()
-    for function in sorted(functions, key=_length):  # the innermost first
+    for function in sorted(functions, key=lambda f: len([*ast.walk(f)])):  # the innermost first
         names = _names(bench, function)
         for result in _results(function):
             for node in ast.walk(result):
@@ -37,10 +37,6 @@ def edits(bench: Bench, base: Tried) -> Iterator[Edit]:
             for part in result.elts if isinstance(result, ast.Tuple) else [result]:
                 for term in _terms(part):
                     yield from _scaled(bench, term, names, known)
-
-
-def _length(function: ast.AST) -> int:
-    return sum(1 for _ in ast.walk(function))
 
 
 def _results(function: ast.AST) -> Iterator[ast.expr]:

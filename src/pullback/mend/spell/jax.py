@@ -5,8 +5,7 @@ from __future__ import annotations
 from pullback.mend.spell.namespace import BARE as BARE
 from pullback.mend.spell.namespace import TABLE as NEUTRAL
 
-MODULES = ("jax.numpy", "jax")
-PREFIX = {"jax": ".numpy"}
+MODULES = {"jax.numpy": "", "jax": ".numpy"}
 TABLE = {
     **NEUTRAL,
     "asin": "{m}.arcsin({e})",

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from pullback.hosts import SUPPORTED
+
 # What `pb.namespace` gives, by the name of the module.
-MODULES = ("pullback.hosts.tensorflow.namespace", "jax.numpy", "array_api_compat.torch", "numpy")
-_PLAIN = (
+MODULES = dict.fromkeys((*(framework.namespace for framework in SUPPORTED.values()), "numpy"), "")
+_SAME_NAME = (
     "exp", "log", "sin", "cos", "tan", "tanh", "sinh", "cosh", "sqrt", "abs", "sign", "square", "log1p",
     "expm1", "asin", "atan", "floor", "conj",
 )  # fmt: skip
 TABLE = {
-    **{name: f"{{m}}.{name}({{e}})" for name in _PLAIN},
+    **{name: f"{{m}}.{name}({{e}})" for name in _SAME_NAME},
     "reciprocal": "1 / {e}",
     "rsqrt": "1 / {m}.sqrt({e})",
     "sigmoid": "1 / (1 + {m}.exp(-{e}))",

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-MODULES = ("tensorflow",)
-PREFIX: dict[str, str] = {}
+MODULES = {"tensorflow": ""}
 _MATH = ("log", "log1p", "expm1", "erf", "digamma", "softplus", "rsqrt", "reciprocal")
-_PLAIN = (
+_SAME_NAME = (
     "exp", "sin", "cos", "tan", "tanh", "sinh", "cosh", "sqrt", "abs", "sign", "square", "sigmoid", "asin",
     "atan", "floor",
 )  # fmt: skip
 TABLE = {
     **{name: f"{{m}}.math.{name}({{e}})" for name in _MATH},
-    **{name: f"{{m}}.{name}({{e}})" for name in _PLAIN},
+    **{name: f"{{m}}.{name}({{e}})" for name in _SAME_NAME},
     "relu": "{m}.nn.relu({e})",
     "softmax": "{m}.nn.softmax({e})",
     "positive": "{m}.cast({e} > 0, {e}.dtype)",

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-MODULES = ("torch",)
-PREFIX: dict[str, str] = {}
-_PLAIN = (
+MODULES = {"torch": ""}
+_SAME_NAME = (
     "exp", "log", "sin", "cos", "tan", "tanh", "sinh", "cosh", "sqrt", "abs", "sign", "square", "reciprocal",
     "sigmoid", "log1p", "expm1", "rsqrt", "erf", "digamma", "relu", "asin", "atan", "floor", "conj",
 )  # fmt: skip
@@ -31,7 +30,7 @@ BARE = {
 }
 TABLE = {
     **BARE,
-    **{name: f"{{m}}.{name}({{e}})" for name in _PLAIN},
+    **{name: f"{{m}}.{name}({{e}})" for name in _SAME_NAME},
     "bell": "{m}.exp(-{e} * {e})",
     "softplus": "{m}.nn.functional.softplus({e})",
     "where": "{m}.where({c}, {a}, {b})",

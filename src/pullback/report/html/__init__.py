@@ -50,7 +50,9 @@ def page(run: Run, *, version: str = "", said: Sequence[str] = ()) -> str:
         "page.html",
         cards=shown,
         anchors=True,
-        counts=[(name, said, n, KINDS[name]) for name, said, n in sorted(counts(groups), key=_rank)],
+        counts=sorted(
+            ((*count, KINDS[count[0]]) for count in counts(groups)), key=lambda c: ORDER.index(c[0])
+        ),
         total=len(groups),
         folded=len(groups) - len(shown),
         targets=[printable(target) for target in run.targets],
@@ -66,10 +68,6 @@ def fragment(entries: Sequence[Entry], said: Sequence[str] = ()) -> str:
     groups = sorted(Run(seed=0, entries=list(entries)).rules(), key=severity)
     shown = [card_of(group, i) for i, group in enumerate(groups[:RULES], 1)]
     return rendered("fragment.html", cards=shown, anchors=False, said=[printable(line) for line in said])
-
-
-def _rank(count: tuple[str, str, int]) -> int:
-    return ORDER.index(count[0])
 
 
 def rendered(name: str, **data: Any) -> str:

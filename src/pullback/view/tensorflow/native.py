@@ -134,7 +134,7 @@ def written(function: Any) -> Any:
 @contextlib.contextmanager
 def bypassed(keeps: Keeps | None = None) -> Iterator[Meeting]:
     """Run rules as their plain bodies, recorded operation by operation."""
-    from pullback.hosts.tensorflow import HOST, recording
+    from pullback.hosts.tensorflow import HOST, private
 
     def run_by(native: Callable[..., Any]) -> Callable[..., Any]:
         def run(body: Any, args: Any, kwargs: Any) -> Any:
@@ -144,7 +144,7 @@ def bypassed(keeps: Keeps | None = None) -> Iterator[Meeting]:
 
         return run
 
-    rules = recording.native_rules  # None in another TensorFlow than we know: its rules stay what they are
+    rules = private.native_rules  # None in another TensorFlow than we know: its rules stay what they are
     running = contextlib.nullcontext() if rules is None else _run_by(rules, run_by)
     with collecting(HOST, keeps) as met, running:
         yield met

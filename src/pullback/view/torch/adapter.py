@@ -246,13 +246,13 @@ class TorchAdapter(Adapter):
             return [forward_ad.unpack_dual(o).tangent for o in run(duals)]
 
     def rows(self, run: Run, sources: Sequence[Any]) -> list[Sequence[Any]]:
-        plain = [s.detach() for s in sources]
+        cut = [s.detach() for s in sources]
 
         def function(*moving: Any) -> tuple[Any, ...]:
             rest = iter(moving)
-            return tuple(run([next(rest) if d else s for s, d in zip(plain, self.differentiable)]))
+            return tuple(run([next(rest) if d else s for s, d in zip(cut, self.differentiable)]))
 
-        outputs, pull = torch.func.vjp(function, *self.among(plain))[:2]
+        outputs, pull = torch.func.vjp(function, *self.among(cut))[:2]
         found: list[Sequence[Any]] = []
         for k, y in enumerate(outputs):
             zeros = [torch.zeros_like(o) for o in outputs]

@@ -24,14 +24,14 @@ _COMPRESSED = {
 
 def array_of(tensor: Any) -> Array:
     """Give the array of a tensor, sharing nothing with it."""
-    plain = tensor.detach().to("cpu").resolve_conj().resolve_neg()
-    if plain._is_zerotensor():  # zeros without memory, as some of PyTorch's own gradients are
-        plain = plain.clone()
-    array = viewed(plain if plain.layout == torch.strided else plain.to_dense())
+    held = tensor.detach().to("cpu").resolve_conj().resolve_neg()
+    if held._is_zerotensor():  # zeros without memory, as some of PyTorch's own gradients are
+        held = held.clone()
+    array = viewed(held if held.layout == torch.strided else held.to_dense())
     if array is None:
         raise UnsupportedInputError.about(
             "check",
-            found=f"a tensor of dtype {_name(plain)}, which NumPy does not know",
+            found=f"a tensor of dtype {_name(held)}, which NumPy does not know",
             expected="the package ml_dtypes, which teaches it to NumPy",
             fix="pip install ml_dtypes",
         )

@@ -20,7 +20,7 @@ class JsonLines:
 
     def write(self, records: Sequence[Record]) -> None:
         """Write what is new."""
-        lines = [json.dumps({k: _plain(v) for k, v in record._asdict().items()}) for record in records]
+        lines = [json.dumps({k: _sayable(v) for k, v in record._asdict().items()}) for record in records]
         with self._path.open("a", encoding="utf-8") as file:
             file.writelines(line + "\n" for line in lines)
 
@@ -28,5 +28,5 @@ class JsonLines:
         """Nothing stays open."""
 
 
-def _plain(value: Any) -> Any:
+def _sayable(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -34,9 +34,9 @@ def prod(x: Any, /, *, axis: Any = None, dtype: Any = None, keepdims: builtins.b
     return tf.reduce_prod(_wide(x, dtype), _axis(axis), keepdims)
 
 
-def _reduction(function: Any, text: str) -> Any:
+def _reduction(function: Any, text: str, dtype: Any = None) -> Any:
     def reduce(x: Any, /, *, axis: Any = None, keepdims: builtins.bool = False) -> Any:
-        return function(x, _axis(axis), keepdims)
+        return function(x if dtype is None else tf.cast(x, dtype), _axis(axis), keepdims)
 
     reduce.__doc__ = text
     return reduce
@@ -45,16 +45,9 @@ def _reduction(function: Any, text: str) -> Any:
 mean = _reduction(tf.reduce_mean, "Average.")
 max = _reduction(tf.reduce_max, "Give the largest.")
 min = _reduction(tf.reduce_min, "Give the least.")
-
-
-def all(x: Any, /, *, axis: Any = None, keepdims: builtins.bool = False) -> Any:
-    """Tell whether all are true, or not zero."""
-    return tf.reduce_all(tf.cast(x, tf.bool), _axis(axis), keepdims)
-
-
-def any(x: Any, /, *, axis: Any = None, keepdims: builtins.bool = False) -> Any:
-    """Tell whether one is true, or not zero."""
-    return tf.reduce_any(tf.cast(x, tf.bool), _axis(axis), keepdims)
+all = _reduction(tf.reduce_all, "Tell whether all are true, or not zero.", tf.bool)
+any = _reduction(tf.reduce_any, "Tell whether one is true, or not zero.", tf.bool)
+count_nonzero = _reduction(tf.math.count_nonzero, "Count what is not zero.")
 
 
 def var(x: Any, /, *, axis: Any = None, correction: float = 0.0, keepdims: builtins.bool = False) -> Any:
@@ -69,11 +62,6 @@ def var(x: Any, /, *, axis: Any = None, correction: float = 0.0, keepdims: built
 def std(x: Any, /, *, axis: Any = None, correction: float = 0.0, keepdims: builtins.bool = False) -> Any:
     """Give the standard deviation."""
     return tf.sqrt(var(x, axis=axis, correction=correction, keepdims=keepdims))
-
-
-def count_nonzero(x: Any, /, *, axis: Any = None, keepdims: builtins.bool = False) -> Any:
-    """Count what is not zero."""
-    return tf.math.count_nonzero(x, _axis(axis), keepdims)
 
 
 def cumulative_sum(

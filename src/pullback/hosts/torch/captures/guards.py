@@ -19,6 +19,7 @@ import inspect
 import sys
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
@@ -26,6 +27,7 @@ import numpy as np
 import torch
 
 from pullback.errors import HostError
+from pullback.hosts import ROOTS
 from pullback.rule import Rule, cells, global_names, written
 
 _NUMBERS = (bool, int, float, complex, str, bytes)
@@ -38,17 +40,15 @@ _MANY = 1000  # elements of a container
 Parts = Iterator[tuple[str, Any, Any, str]]
 
 
+@dataclass(frozen=True, eq=False, slots=True)
 class Read:
     """One thing that a rule reads: the holder, how it is found there, and the input that it becomes."""
 
-    __slots__ = ("holder", "how", "index", "key", "value")
-
-    def __init__(self, holder: Any, how: str, key: Any, value: Any, index: int | None) -> None:
-        self.holder = holder
-        self.how = how  # "cell", "global", "attribute", "item", "rule"
-        self.key = key
-        self.value = value  # what is followed from there; None for a tensor
-        self.index = index  # among the tensors and modules that are handed over
+    holder: Any
+    how: str  # "cell", "global", "attribute", "item", "rule"
+    key: Any
+    value: Any  # what is followed from there; None for a tensor
+    index: int | None  # among the tensors and modules that are handed over
 
 
 class Guards:
@@ -260,9 +260,7 @@ class Guards:
         return package == self._home or "site-packages" not in function.__code__.co_filename
 
 
-_LIBRARIES = sys.stdlib_module_names | {
-    *("torch", "numpy", "pullback", "jax", "tensorflow", "keras", "scipy", "array_api_compat")
-}
+_LIBRARIES = sys.stdlib_module_names | {*ROOTS, "keras", "numpy", "scipy", "array_api_compat", "pullback"}
 _INSIDE = frozenset(vars(torch.nn.Module()))  # what PyTorch keeps in a module
 _CALLED = {"__call__", "forward", "__getattr__", "__getitem__"}  # by the language, without their names
 

@@ -15,7 +15,7 @@ import tensorflow as tf
 
 from pullback.errors import DerivativeError, ForwardModeError
 from pullback.hosts.operation import Operation
-from pullback.hosts.tensorflow import recording
+from pullback.hosts.tensorflow import private
 
 
 @dataclass(eq=False)
@@ -72,6 +72,6 @@ def converter(single: Any, attach: Callable[..., list[Any]]) -> Callable[[Any], 
         pfor_input.stack_inputs()
         sources = [pfor_input.stacked_input(i) for i in range(pfor_input.num_inputs)]
         results = attach(single.batched(sources), sources, tf.compat.v1.get_default_graph())
-        return [recording.vectorized(result, True) for result in results]
+        return [private.vectorized(result, True) for result in results]
 
     return convert

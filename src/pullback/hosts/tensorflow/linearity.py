@@ -17,7 +17,7 @@ import tensorflow as tf
 
 from pullback.hosts import linear, refusals
 from pullback.hosts.operation import Operation, Pullback
-from pullback.hosts.tensorflow import recording
+from pullback.hosts.tensorflow import private
 from pullback.hosts.tensorflow.captures import differentiable
 from pullback.hosts.tensorflow.effects import is_jvp
 
@@ -64,11 +64,11 @@ class Proof:
         self._moved = {cotangent._id for cotangent in cotangents}
 
     def __enter__(self) -> Proof:
-        recording.add_op_callback(self._follow)
+        private.add_op_callback(self._follow)
         return self
 
     def __exit__(self, *_: Any) -> None:
-        recording.remove_op_callback(self._follow)
+        private.remove_op_callback(self._follow)
 
     def reaches(self, results: Sequence[Any]) -> bool:
         """Tell whether the proof holds for these results: what does not move must be zero."""
@@ -154,7 +154,7 @@ def _asked(pull: Pullback, variables: Sequence[Any]) -> tuple[Any, Any]:
     for k, scale in enumerate(linear.SCALES):
         a, b = (_drawn(zeros, 2 * k + i, scale) for i in range(2))
         mixed = [2 * x - 3 * y if differentiable(x) else x for x, y in zip(a, b)]
-        with recording.stop_recording():  # numbers that nobody differentiates: no rule inside is asked again
+        with private.stop_recording():  # numbers that nobody differentiates: no rule inside is asked again
             found = [pulled(cotangents) for cotangents in (a, b, mixed)]
         for ga, gb, gm in zip(*found):
             if ga is not None and gb is not None and gm is not None:

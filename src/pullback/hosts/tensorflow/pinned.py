@@ -10,24 +10,24 @@ from pullback.dtypes import ROUNDOFF
 from pullback.hosts import refusals
 from pullback.hosts.kept import ChangedError
 from pullback.hosts.operation import Operation
-from pullback.hosts.tensorflow import recording
+from pullback.hosts.tensorflow import private
 
 
 def link(operation: Operation, kept: Any, again: Any) -> Any:
     """Give a tensor with the value of the first run, whose gradient goes to that of the second."""
     if kept.dtype != again.dtype or not kept.shape.is_compatible_with(again.shape):
         raise ChangedError
-    with recording.stop_recording():
+    with private.stop_recording():
         agree = _agree(kept, again)
     if not tf.executing_eagerly():
         return _guarded(operation, agree, again)
     if not agree:
         raise ChangedError
-    with recording.stop_recording():
+    with private.stop_recording():
         if tf.reduce_all(tf.equal(kept, again)):  # nearly always
             return again
         copy = tf.identity(kept)
-    recording.record_operation("residual", [copy], [again], lambda *d: d, lambda *t: t)
+    private.record_operation("residual", [copy], [again], lambda *d: d, lambda *t: t)
     return copy
 
 

@@ -5,6 +5,10 @@ variable is elsewhere: `grad` may answer for it by `variables=`. The body runs o
 PyTorch records: so an output, or a tensor that `grad` keeps, that requires a gradient tells of a captured one
 by itself, on every call and at no cost. Which one it is, is found by listening to the operations of the body:
 on its first call, and on every one if there was anything.
+
+That is eager mode, in this file. Under a transform, what was found is made an argument
+(`closure_convert.py`). Dynamo runs no operation to listen to: there the names in the code are followed
+(`guards.py`).
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from typing import Any
 import tensorflow as tf
 
 from pullback.hosts import refusals
-from pullback.hosts.tensorflow import recording
+from pullback.hosts.tensorflow import private
 
 ERRORS = (ValueError, TypeError, tf.errors.InvalidArgumentError)  # in which TensorFlow says such things
 _VECTOR = (
@@ -49,13 +49,13 @@ def trace(function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, A
         return outputs  # the next callback sees them, and may replace them
 
     function = converted(function)
-    if not recording.AVAILABLE:
+    if not private.AVAILABLE:
         return function(*args, **kwargs)
-    recording.add_op_callback(look)
+    private.add_op_callback(look)
     try:
         result = function(*args, **kwargs)
     finally:
-        recording.remove_op_callback(look)
+        private.remove_op_callback(look)
     if vectors:
         raise vector_condition(where)
     return result

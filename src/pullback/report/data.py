@@ -1,4 +1,4 @@
-"""An entry as plain data, and back: it travels between processes and into files.
+"""An entry as data for JSON, and back: it travels between processes and into files.
 
 A number that JSON cannot write becomes a word. Within a version of the schema the data only grows, so a field
 that an older pullback did not write has a default.
@@ -17,8 +17,8 @@ SCHEMA = 1
 NUMBERS = ("measured", "claimed", "resolution")
 
 
-def to_plain(entry: Entry) -> dict[str, Any]:
-    """Give an entry as plain data."""
+def to_data(entry: Entry) -> dict[str, Any]:
+    """Give an entry as data for JSON."""
     report = entry.report.to_dict()
     report.pop("schema")
     report["resolution"] = _written(report["resolution"])
@@ -30,7 +30,7 @@ def to_plain(entry: Entry) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def from_plain(data: dict[str, Any]) -> Entry:
+def from_data(data: dict[str, Any]) -> Entry:
     """Read an entry back; what a program may have put into its texts is escaped."""
     data = cleaned(data)
     findings = tuple(Finding(**{**f, **{name: _read(f[name]) for name in NUMBERS}}) for f in data["findings"])
