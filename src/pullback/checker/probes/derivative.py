@@ -118,7 +118,7 @@ def question(subject: Subject, settings: Settings) -> Iterator[Finding]:
             continue
         loop = found.verdict == "wrong" and (
             (iterates(Problem.of(subject), settings.rng(24)) and UNFINISHED)
-            or (drifts(subject, point, settings) and INEXACT)
+            or (drifts(subject, point, found, settings) and INEXACT)
         )
         if loop:
             said = f"not the derivative at a point of the checker's own ({point.label}), {loop}"
