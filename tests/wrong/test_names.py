@@ -73,7 +73,8 @@ def test_a_branch_that_is_forgotten_is_no_matter_of_the_operands():
     assert "that of `p` is wrong in 5 of 20 entries, all at index 2 of axis 0" in report.failures[0].sentence
 
 
-def test_what_an_approximation_leaves_is_no_rounding():
+@pytest.mark.parametrize("step", [0.1, 0.03])
+def test_what_an_approximation_leaves_is_no_rounding(step):
     @pb.custom_gradient
     def adjoint_of_an_integrator(y):
         xp = pb.namespace(y)
@@ -89,13 +90,13 @@ def test_what_an_approximation_leaves_is_no_rounding():
 
         a = 0 * y
         for _ in range(40):
-            y, a = moved(y, a, 0.1)
+            y, a = moved(y, a, step)
         end = y
 
         def grad(dy):
             y, a = end, dy
             for _ in range(40):
-                y, a = moved(y, a, -0.1)
+                y, a = moved(y, a, -step)
             return a
 
         return end, grad

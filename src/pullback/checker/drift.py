@@ -9,35 +9,44 @@ from __future__ import annotations
 
 import numpy as np
 
+from pullback.checker.equation import Outcome
 from pullback.checker.numeric import derivative_test
 from pullback.checker.points import Point
 from pullback.checker.problem import Problem
 from pullback.checker.settings import Settings
 from pullback.view.subject import Array, Subject
 
-STEPS = 24  # of one operation: a loop, and no formula
+STEPS = 24  # of one operation
 HALVINGS = 16
 EARLY = 0.05  # of the given values: what begins before was there from the start
 FAR = (2.0, 8.0)  # times the given values
 FAINT = 0.1  # of the error at the point: what begins with more is a branch
 
 
-def drifts(subject: Subject, point: Point, settings: Settings) -> bool:
+def loops(subject: Subject) -> bool:
+    """Tell whether a function repeats an operation as a loop does, and no formula."""
+    return subject.repeats is not None and subject.repeats(subject.inputs) >= STEPS
+
+
+def drifts(subject: Subject, point: Point, failure: Outcome, settings: Settings) -> bool:
     """Tell whether a failure at a point of the checker's own may be the inexactness of a loop."""
-    if point.resized or subject.repeats is None or subject.repeats(subject.inputs) < STEPS:
+    if point.resized or not loops(subject):
         return False
     given = Problem.of(subject)
     # On the way to the point it may end in another cycle, all at once; larger values take it there slowly.
-    ends = (Problem.of(subject.at(point.inputs)).x, *(far * given.x for far in FAR))
-    return any(_late(subject, given, end - given.x, settings) for end in ends)
+    moved = None if failure.direction is None else failure.direction != 0  # what the failure was seen by
+    ends = [(Problem.of(subject.at(point.inputs)).x, moved), *((far * given.x, None) for far in FAR)]
+    return any(_late(subject, given, end - given.x, settings, support) for end, support in ends)
 
 
-def _late(subject: Subject, given: Problem, way: Array, settings: Settings) -> bool:
+def _late(
+    subject: Subject, given: Problem, way: Array, settings: Settings, support: Array | None = None
+) -> bool:
     """Tell whether an error begins on the way, neither at once nor with its full size."""
 
     def error(part: float) -> float:
         moved = Problem.of(subject.at(given.with_x(given.x + part * way)))
-        found = derivative_test(moved, settings.rng(25), settings)
+        found = derivative_test(moved, settings.rng(25), settings, support=support)
         return found.discrepancy if found.verdict == "wrong" else 0.0
 
     early = EARLY * np.linalg.norm(given.x) / max(float(np.linalg.norm(way)), np.finfo(float).tiny)

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from pullback.checker.bounds import lost_bound
 from pullback.checker.directions import floor_of, floored, signed
 from pullback.checker.equation import Outcome
 from pullback.checker.numeric import derivative_test
@@ -185,6 +186,9 @@ def excuse(
     promised = broken(subject.inputs, point.inputs, subject.names, zero=subject.is_rule)
     if promised is not None and (promised[0] not in WEAK or not backed(subject, problem, outcome)):
         return f"that breaks what the arguments promise: {promised[1]}"
+    bound = lost_bound(subject, point.inputs)
+    if bound is not None:
+        return f"that breaks what the arguments promise: `{bound}` is a bound, and keeps its sign"
     if point.resized and narrow(subject.inputs, point.inputs):
         return "that has another length where an axis of two may have a meaning of its own"
     if point.extreme and not backed(subject, problem, outcome):

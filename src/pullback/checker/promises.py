@@ -87,6 +87,15 @@ def broken(
     return weak
 
 
+def turned(given: Arrays, inputs: Arrays) -> list[int]:
+    """List the inputs that are positive or negative as they are given, and not so at a point."""
+    signs = [test for _, _, test in _STRICT]
+    real = [
+        k for k, x in enumerate(given) if x.size and is_real_or_complex(x.dtype) and not is_complex(x.dtype)
+    ]
+    return [k for k in real if any(test(given[k]) and not test(inputs[k]) for test in signs)]
+
+
 def promises(given: Arrays, names: Sequence[str], *, zero: bool = True) -> Iterator[tuple[str, str, Kept]]:
     """List what the given arguments promise: the kind, the words, and the test of a point."""
     floats = [k for k, x in enumerate(given) if x.size and is_real_or_complex(x.dtype)]

@@ -154,6 +154,9 @@ def moving(rule: Recorded, args: tuple[Any, ...]) -> tuple[Callable[..., Any], t
         given = dict(zip(places, values))
         return rule.function(*(given.get(i, value) for i, value in enumerate(args)))
 
+    if rule.signature is not None:
+        parameters = list(rule.signature.parameters.values())
+        vars(function)["__signature__"] = rule.signature.replace(parameters=[parameters[i] for i in places])
     return function, tuple(args[i] for i in places)
 
 

@@ -18,6 +18,7 @@ LEFT = ("budget", "died")  # why a rule was left before all was asked
 HEADINGS = ("rule", "verdict", "claim", "resolution", "oracle", "can do", "where")
 ON_PURPOSE = "different on purpose"
 MEND = "mend"  # the probe of a finding that tells of an edit
+NOTHING = "nothing to differentiate"  # why a rule is right before it is measured
 
 
 def written(report: Report) -> str:
@@ -37,6 +38,8 @@ def verdict(report: Report) -> str:
         return f"wrong: {named[0]}"
     if report.verdict == "undecided":
         return f"undecided: {reason(report)}"
+    if any(f.reason == NOTHING for f in report.findings):
+        return f"{report.verdict}: {NOTHING}"
     word = "as declared" if report.verdict == "right" and declared(report) else report.verdict
     said = ", mended" if report.verdict == "right" and mendings(report) else ""
     return f"{word}{said}, not finished" if unfinished(report) else f"{word}{said}"

@@ -70,7 +70,7 @@ class Adapter(Framework):
         self.rule: Rule | None = rule if isinstance(rule, Rule) else None
         self.arguments = Arguments(args, kwargs, self.is_input, asked)
         with self.surroundings():
-            named = zip(self.arguments.inputs, self.arguments.names(self.signature()))
+            named = zip(self.arguments.inputs, self.arguments.names(self.signature(), self.native))
             self.tensors = [self.cast(self.tensor(leaf, name)) for leaf, name in named]
             self.parameters = {name: self.cast(value) for name, value in self.weights().items()}
             if not self.tensors and not self.parameters:
@@ -287,7 +287,7 @@ class Adapter(Framework):
         return Subject(
             name=self.name,
             inputs=self.inputs,
-            names=(*self.arguments.names(self.signature()), *self.parameters),
+            names=(*self.arguments.names(self.signature(), self.native), *self.parameters),
             differentiable=self.differentiable,
             forward=self.forward(),
             pullback=self.pullback(),

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from pullback import tree
-from pullback.view.definition import importing
+from pullback.view.definition import Definition, importing
 
 
 def is_number_list(value: Any) -> bool:
@@ -94,8 +94,8 @@ class Arguments:
         args, kwargs = tree.unflatten(self.tree, leaves)
         return args if self.asked.built is None else self.asked.built(args), kwargs
 
-    def names(self, signature: inspect.Signature | None) -> list[str]:
-        """Name the inputs after the parameters of the function."""
+    def names(self, signature: inspect.Signature | None, native: Definition | None = None) -> list[str]:
+        """Name the inputs after the parameters of the function, or of that which a native rule is made of."""
         labels: list[str] = []
         tops: list[str] = []
         if signature is not None:
@@ -108,7 +108,8 @@ class Arguments:
             labels += paths(tops[i] if tops else f"argument {i}", value)
         for key in tree.keys_of(self.kwargs):
             labels += paths(key, self.kwargs[key])
-        return [labels[i] for i in self.slots]
+        named = [labels[i] for i in self.slots]
+        return named if native is None else [*map(native.called_as, named)]
 
     def written(self, function: str, names: Sequence[str]) -> str:
         """Write the call as code, with names in the places of the inputs."""

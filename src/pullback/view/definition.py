@@ -61,6 +61,10 @@ class Definition:
         """List what the rule is made of: its function, its gradient, and what else tells it from others."""
         return {"function": self.user}
 
+    def called_as(self, path: str) -> str:
+        """Name an input as the user's function does, by its path in the arguments of the rule."""
+        return path
+
     @property
     def owner(self) -> str:
         """Name the package that the rule is a part of; nothing where a user had a hand in it."""

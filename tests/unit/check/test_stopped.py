@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 import torch
+from torch.autograd.function import once_differentiable
 
 import pullback as pb
 from pullback import hosts, view
@@ -201,3 +202,45 @@ def test_a_loop_is_told_from_a_formula(host, count):
     x = HOSTS[host][1]([0.5, 1.0])
     subject = view.subject_of(hosts.of(x), loop(xp, count), (x,), {})
     assert subject.repeats(subject.inputs) == count
+
+
+class Integrated(torch.autograd.Function):
+    """Integrate y' = tanh(y·w), and its adjoint beside it, backwards."""
+
+    @staticmethod
+    def forward(ctx, y, w):
+        for _ in range(50):
+            (y,) = _stepped(lambda y: (torch.tanh(y @ w),), (y,))
+        ctx.save_for_backward(y, w)
+        return y
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, a):
+        y, w = ctx.saved_tensors
+
+        def slopes(y, a, g):
+            t = torch.tanh(y @ w)
+            s = (1 - t * t) * a
+            return -t, s @ w.T, y.T @ s
+
+        state = (y, a, torch.zeros_like(w))
+        for _ in range(50):
+            state = _stepped(slopes, state)
+        return state[1:]
+
+
+def _stepped(slopes, state, h=0.02):
+    """Take one step of Runge and Kutta's."""
+    k = [slopes(*state)]
+    for part in (h / 2, h / 2, h):
+        k.append(slopes(*(u + part * d for u, d in zip(state, k[-1]))))
+    return tuple(u + h / 6 * (a + 2 * b + 2 * c + d) for u, a, b, c, d in zip(state, *k))
+
+
+def test_a_loop_whose_error_few_entries_show_is_no_verdict_far_away():
+    torch.manual_seed(0)
+    y, w = torch.randn(2, 3) / 2, torch.randn(3, 3) / 2
+    report = pb.check(Integrated.apply, y, w, **{**QUICK, "seed": 1})
+    assert report.verdict == "right", report
+    assert any("less exact" in f.sentence for f in report.findings)

@@ -3,6 +3,7 @@
 import functools
 import importlib
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -205,3 +206,45 @@ def test_nothing_is_left_behind(recorder):
         assert jax.custom_vjp.__call__ is before[2]
     after = (module.resolve_kwargs, jax.custom_vjp.__init__, jax.custom_vjp.__call__, jax.custom_jvp.__init__)
     assert after == before
+
+
+class Layer(eqx.Module):
+    weight: jax.Array
+    bias: jax.Array
+
+
+@eqx.filter_custom_vjp
+def applied(layer, x):
+    return layer.weight @ x + layer.bias
+
+
+@applied.def_fwd
+def _applied_forward(perturbed, layer, x):
+    return applied(layer, x), None
+
+
+@applied.def_bwd
+def _applied_backward(kept, dy, perturbed, layer, x):
+    return Layer(2 * jnp.outer(dy, x), dy)
+
+
+@eqx.filter_custom_jvp
+def pushed(layer, x):
+    return layer.weight @ x + layer.bias
+
+
+@pushed.def_jvp
+def _pushed_forward(primals, tangents):
+    (layer, x), (step, dx) = primals, tangents
+    moved = 2 * (step.weight @ x) + step.bias
+    return pushed(layer, x), moved if dx is None else moved + layer.weight @ dx
+
+
+@pytest.mark.parametrize("rule", [applied, pushed], ids=["vjp", "jvp"])
+def test_what_equinox_takes_apart_has_the_names_of_the_user(recorder, rule):
+    layer, x = Layer(jnp.full((2, 3), 0.3), jnp.full(2, 0.1)), jnp.array([0.1, -0.2, 0.3])
+    with recording(recorder):
+        eqx.filter_grad(lambda layer: rule(layer, x).sum())(layer)
+    (found,) = recorder.rules.values()
+    (entry,) = checked(found, target="", settings=Settings(seed=1, order=1))
+    assert entry.report.failures[0].where == "`layer.weight`"

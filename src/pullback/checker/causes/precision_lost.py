@@ -7,6 +7,7 @@ import numpy as np
 from pullback.checker.cause import Match
 from pullback.checker.causes.constant_factor import ratio_of
 from pullback.checker.directions import signed
+from pullback.checker.drift import loops
 from pullback.checker.evidence import Evidence
 from pullback.view.subject import Array
 
@@ -43,7 +44,8 @@ def search(evidence: Evidence) -> Match | None:
 
 def _steady(evidence: Evidence, error: Array) -> bool:
     """Tell whether the error is the same beside the point: what an approximation leaves, and no rounding."""
-    if np.abs(error).max() <= CONSTANT * np.abs(np.stack(evidence.true or [])).max():
+    little = np.abs(error).max() <= CONSTANT * np.abs(np.stack(evidence.true or [])).max()
+    if little and not loops(evidence.subject):
         return False  # a constant that was rounded leaves as little everywhere
     problem = evidence.problem
     beside = problem.with_x(problem.x * (1 + BESIDE * signed(evidence.settings.rng(80), problem.x.size)))

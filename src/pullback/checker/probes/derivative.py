@@ -23,6 +23,7 @@ from pullback.checker.space import roundoff
 from pullback.checker.stopped import iterates
 from pullback.checker.switches import switch_points
 from pullback.checker.triangles import one_triangle
+from pullback.report.block import NOTHING
 from pullback.view.subject import Subject
 
 WHY = {
@@ -58,6 +59,11 @@ def question(subject: Subject, settings: Settings) -> Iterator[Finding]:
         )
         return
     if not subject.forward(subject.inputs):
+        if subject.is_rule:  # somebody wrote it so: there is no question left
+            yield Finding(
+                "derivative", "right", "no output is floating or complex", reason=NOTHING, last=True
+            )
+            return
         said = "the function returned no floating or complex tensor: no gradient can flow through it"
         yield Finding("derivative", "undecided", said, reason="no gradient")
         return
@@ -112,7 +118,7 @@ def question(subject: Subject, settings: Settings) -> Iterator[Finding]:
             continue
         loop = found.verdict == "wrong" and (
             (iterates(Problem.of(subject), settings.rng(24)) and UNFINISHED)
-            or (drifts(subject, point, settings) and INEXACT)
+            or (drifts(subject, point, found, settings) and INEXACT)
         )
         if loop:
             said = f"not the derivative at a point of the checker's own ({point.label}), {loop}"

@@ -22,7 +22,7 @@ from pullback.hosts.base import Meeting
 from pullback.patched import patched
 from pullback.rule import name_of, reach
 from pullback.view.definition import location_of, module_of, package_of
-from pullback.view.jax import pulled
+from pullback.view.jax import equinox, pulled
 from pullback.view.native import ByHand, Keeps, Listen, Listener, Native, Opening, collecting, is_bypassed
 
 MODULE = "jax._src.custom_derivatives"
@@ -31,8 +31,8 @@ KINDS = {"custom_vjp": "jax.custom_vjp", "custom_vjp3": "jax.custom_vjp", "custo
 # Functions through which other makers hold the user's function, by module and name: the cell, and the maker.
 WRAPPERS = {
     (MODULE, "custom_gradient.<locals>.wrapped_fun"): ("fun", "jax.custom_gradient"),
-    ("equinox._ad", "filter_custom_jvp.__init__.<locals>.fn_wrapper"): ("fn", "equinox.filter_custom_jvp"),
-    ("equinox._ad", "filter_custom_vjp._defvjp.<locals>.fn_wrapped"): ("self", "equinox.filter_custom_vjp"),
+    ("equinox._ad", "filter_custom_jvp.__init__.<locals>.fn_wrapper"): ("fn", equinox.JVP),
+    ("equinox._ad", "filter_custom_vjp._defvjp.<locals>.fn_wrapped"): ("self", equinox.VJP),
 }
 
 
@@ -54,11 +54,15 @@ class CustomRule(Native):
             name, self.kind = WRAPPERS[named]
             user = dict(zip(user.__code__.co_freevars, user.__closure__ or ()))[name].cell_contents
             user = user.fn if name == "self" else user
-        if self.kind == "equinox.filter_custom_vjp":
-            self.fixed = (0, 1, 3, 4)  # it differentiates its first argument only, which comes third here
         super().__init__(user)
+        if self.kind in (equinox.VJP, equinox.JVP):
+            self.fixed = equinox.FIXED if self.kind == equinox.VJP else ()
+            self.signature = equinox.signature(self.kind, self.body, user)
         name = name_of(user)
         self.spelled = name if name.isidentifier() else ""
+
+    def called_as(self, path: str) -> str:
+        return equinox.called_as(path, self.user) if self.kind == equinox.JVP else path
 
     def is_jax(self) -> bool:
         """Tell a rule of JAX itself: it is what its function is, and stays."""
