@@ -83,8 +83,11 @@ class Plan:
         return [self.host.tensor(t, where=where, argument=name) for t, name in zip(tensors, self.names)]
 
     def way(self, tensors: Sequence[Any]) -> Any:
-        """Name the plan for a shorter way: a call of tensors alone by what is seen of it without a plan."""
-        return (self.count, type(tensors[0])) if self.flat else self
+        """Name the plan for a shorter way: a call of tensors alone by what is seen of it without a plan.
+
+        A rule in whose place a host may run its own operation asks for that first, which takes the plan.
+        """
+        return (self.count, type(tensors[0])) if self.flat and self.rule.own is None else self
 
     def body(self) -> Callable[..., Any]:
         """Give the body as a function of the tensors alone."""
