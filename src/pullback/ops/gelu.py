@@ -60,20 +60,25 @@ def gelu_pulled(dy: Any, x: Any, approximate: str) -> Any:
     found = None if fused is None else fused.pull(dy, x, approximate)
     if found is not None:
         return found
-    return wide("gelu", dy) * gelu_both(wide("gelu", x), approximate)[1]
+    return wide("gelu", dy) * _both(near(wide("gelu", x)), approximate)[1]
 
 
 def gelu_both(x: Any, approximate: str) -> tuple[Any, Any]:
     """Give x·Φ(x) and its slope, of one Φ, by the formula."""
-    value, x = above(x), near(x)
+    phi, slope = _both(near(x), approximate)
+    return above(x) * phi, slope
+
+
+def _both(x: Any, approximate: str) -> tuple[Any, Any]:
+    """Give Φ(x) and the slope, of an x that is not far."""
     if approximate == "tanh":
         squared = x * x
         t = _sigmoid(x, squared)
-        return value * t, t * (1 + x * (1 - t) * (_TWICE + (3 * _CUBE * _TWICE) * squared))
+        return t, t * (1 + x * (1 - t) * (_TWICE + (3 * _CUBE * _TWICE) * squared))
     z = x * -_HALF
     density = namespace(x).exp(-(z * z)) * _ROOT  # as erfc has it inside: XLA computes one of them
     phi = hosts.of(x).arrays.normal_cdf(x)
-    return value * phi, phi + x * density
+    return phi, phi + x * density
 
 
 def _sigmoid(x: Any, squared: Any) -> Any:

@@ -1,7 +1,7 @@
 """mish: x·tanh(log(1 + eˣ)), kept as its input alone.
 
     with e = eˣ and n = e·(e + 2):   t = tanh(log(1 + eˣ)) = n/(n + 2),   x·t
-    slope  t + x·σ(x)·(1 − t²) = t + 4·x·e·(e + 1)/(n + 2)²
+    slope  t + x·σ(x)·(1 − t²) = (n + 4·x·(n − e)/(n + 2))/(n + 2)
 
 One exponential, and nothing cancels. From 22 on t is 1 to the last digit, and so is the slope. All is
 computed again in the pullback. On PyTorch its own operation stands in the place of the rule: it keeps the
@@ -25,7 +25,7 @@ from pullback.example import example
 from pullback.hosts.operation import Function
 from pullback.namespace import namespace
 from pullback.ops.own import own
-from pullback.ops.precision import above
+from pullback.ops.precision import FAR, above
 from pullback.ops.reduced import narrow, wide
 from pullback.typed import T
 
@@ -74,11 +74,11 @@ def _pulled(dy: Any, x: Any) -> Any:
         return found
     e, n, low = _parts(wide("mish", x))
     rest = 1 / (n + 2)
-    return wide("mish", dy) * ((n + (4 * low) * (e * rest) * (e + 1)) * rest)
+    return wide("mish", dy) * ((n + low * (n - e) * (4 * rest)) * rest)
 
 
 def _parts(x: Any) -> tuple[Any, Any, Any]:
     """Give eˣ, n, and x up to where these are large enough."""
-    low = hosts.of(x).arrays.clip(x, -8192.0, _FULL)
+    low = hosts.of(x).arrays.clip(x, -FAR, _FULL)
     e = namespace(x).exp(low)
     return e, e * (e + 2), low

@@ -14,7 +14,7 @@ from pullback.dtypes import WIDE
 from pullback.errors import UnsupportedInputError
 from pullback.namespace import namespace
 
-_FAR = 8192.0
+FAR = 8192.0
 _NUMBERS = (bool, int, float)  # they have the dtype of whatever they meet
 
 
@@ -69,12 +69,12 @@ def narrow(result: Any, *given: Any) -> Any:
 
 def above(x: Any) -> Any:
     """Give x, not less than where an activation is 0 to the last digit: its product with 0 is a number."""
-    return hosts.of(x).arrays.maximum(x, -_FAR)
+    return hosts.of(x).arrays.maximum(x, -FAR)
 
 
 def near(x: Any) -> Any:
     """Give x between where the slope of an activation is 0, and where it is 1, to the last digit."""
-    return hosts.of(x).arrays.clip(x, -_FAR, _FAR)
+    return hosts.of(x).arrays.clip(x, -FAR, FAR)
 
 
 def polynomial(coefficients: Sequence[float], x: Any, *, single: int) -> Any:
