@@ -25,16 +25,20 @@ def own(call: Callable[..., Any]) -> Callable[[DefinedFunction[P, Y]], DefinedFu
         name = function.rule.name
 
         def run(made: Plan, tensors: Sequence[Any]) -> Any:
-            fused = made.host.fused.get(name)
-            if fused is None or made.host.bypassed is not None:
+            host, fused = made.host, made.host.fused.get(name)
+            if fused is None or any(slot.tree is not None for slot in made.slots):
                 return None
-            given = []
-            for slot in made.slots:
-                if slot.tree is not None:
+            operation = fused.own
+            given = [(slot.places[0], slot.leaves[0]) for slot in made.slots]
+
+            def shortly(tensors: Sequence[Any]) -> Any:
+                if host.bypassed is not None or not host.ready(tensors):
                     return None
-                place = slot.places[0]
-                given.append(slot.leaves[0] if place is None else tensors[place])
-            return call(fused.own, *given)
+                return call(operation, *[leaf if place is None else tensors[place] for place, leaf in given])
+
+            if made.flat:
+                made.rule.shortcuts[made.count, type(tensors[0])] = shortly
+            return shortly(tensors)
 
         function.rule = dataclasses.replace(function.rule, own=run)
         return function
