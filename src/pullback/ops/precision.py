@@ -77,6 +77,15 @@ def near(x: Any) -> Any:
     return hosts.of(x).arrays.clip(x, -FAR, FAR)
 
 
+def log1p_below(xp: Any, e: Any) -> Any:
+    """Give log(1 + e), 0 ≤ e ≤ 1, by one logarithm: of the sum u as it is rounded, and what that took.
+
+    log(1 + e) = log u + log(1 + r/u) with r = (1 − u) + e, which is exact; 1/u is 1 − e/2 to a quarter.
+    """
+    u = 1 + e
+    return xp.log(u) + ((1 - u) + e) * (1 - e / 2)  # XLA takes (1 + e) − 1 for e
+
+
 def polynomial(coefficients: Sequence[float], x: Any, *, single: int) -> Any:
     """Give Σ cₖ·xᵏ, from the highest power down; `single` terms suffice for float32."""
     if hosts.of(x).spec(x).dtype == "float32":
