@@ -83,8 +83,12 @@ class Plan:
         return [self.host.tensor(t, where=where, argument=name) for t, name in zip(tensors, self.names)]
 
     def way(self, tensors: Sequence[Any]) -> Any:
-        """Name the plan for a shorter way: a call of tensors alone by what is seen of it without a plan."""
-        return (self.count, type(tensors[0])) if self.flat else self
+        """Name the plan for a shorter way: a call of tensors alone by what is seen of it without a plan.
+
+        A rule in whose place its host may run an operation of its own asks for that first, by its plan.
+        """
+        asked = self.rule.own is not None and self.host.fused
+        return (self.count, type(tensors[0])) if self.flat and not asked else self
 
     def body(self) -> Callable[..., Any]:
         """Give the body as a function of the tensors alone."""

@@ -62,6 +62,8 @@ class Rule:
     source: str = ""
     bare: bool = False  # whether the body gives its outputs alone, and the gradient comes from elsewhere
     accuracy: float | None = None  # relative, that the gradient claims to have; None: all digits of the dtype
+    # The host's own operation in the place of a call: plan and tensors ↦ result, or None where there is none.
+    own: Callable[[Any, Sequence[Any]], Any] | None = None
     # What a value of its own remembers: what hosts have measured of it, and the plans of its calls.
     memo: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)
     plans: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)

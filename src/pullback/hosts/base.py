@@ -164,7 +164,6 @@ class Arrays(Protocol):
     sigmoid: Function
     sign: Function
     softmax: Function
-    softplus: Function
     sqrt: Function
     stop: Function
     tanh: Function

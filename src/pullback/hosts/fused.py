@@ -10,8 +10,15 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 
+def _never(*args: Any) -> None:
+    """Decline."""
+
+
 class Fused(NamedTuple):
     """An operation, of tensors and options, and its pullback, which takes the cotangent before them."""
 
     value: Callable[..., Any]
     pull: Callable[..., Any]  # both give None where the formula must do it
+    # The operation with no rule around it, where the host's own derivatives are as right at every order and
+    # keep as little, or a few statistics more; None elsewhere.
+    own: Callable[..., Any] = _never

@@ -5,8 +5,9 @@
     dscale = Σ dy·x̂,   doffset = Σ dy
 
 It gives y, μ and σ², for the averages that a layer moves. μ and r are computed again in the pullback, so the
-inputs alone are kept: the frameworks' own keep μ and r, and TensorFlow's `moments` every step of the way to
-them.
+inputs alone are kept; TensorFlow's `moments` keeps every step of the way to them. On PyTorch, for channels at
+the second axis, its own operation stands in the place of the rule: it keeps a few numbers a channel, and the
+gradients of μ and σ² are those of a rule beside it. In half precision its kernels run inside the rule.
 
 Domain: that of layer_norm. Edges: a batch of no values has a mean and a variance of NaN; ε > 0 makes a
 constant channel the offset; ε = 0 makes it NaN. Infinities and NaN make their channel NaN. The variance is
@@ -28,6 +29,7 @@ from pullback.example import example
 from pullback.hosts.operation import Function
 from pullback.namespace import namespace
 from pullback.ops.layer_norm import affine, standardized
+from pullback.ops.own import own
 from pullback.ops.reduced import dropped, narrow, wide
 from pullback.options import require_axis, require_number
 from pullback.typed import T
@@ -36,6 +38,34 @@ _X = np.array([[0.7, -1.3, 2.1], [0.4, 0.9, -2.6], [0.3, 0.1, 1.2], [-0.8, 0.5, 
 _NAME = "batch_norm"
 
 
+@custom_gradient
+def _statistics(x: Any, mean: Any, variance: Any, axis: int, count: float) -> Any:
+    """Give a mean, and a variance over count − 1, that a host has left, with the gradients to x."""
+
+    def grad(dmean: Any, dvariance: Any) -> Any:
+        axes = _others(x, axis)
+        centred = x - namespace(x).mean(x, axis=axes, keepdims=True)
+        dx = (_spread(dmean, x, axis) + 2 * _spread(dvariance, x, axis) * centred) / count
+        return dx, None, None
+
+    return (mean * 1, variance * ((count - 1) / count)), grad
+
+
+def _own(run: Any, x: Any, scale: Any, offset: Any, axis: int, eps: float) -> Any:
+    axes = _axes(x, axis, eps)
+    found = run(x, scale, offset, eps) if _fits(x, scale, offset, axes) else None
+    if found is None:
+        return None
+    y, mean, variance = found
+    return (y, *_statistics(x, mean, variance, axis, _count(x, axes)))
+
+
+def _axes(x: Any, axis: int, eps: float) -> tuple[int, ...]:
+    require_number(_NAME, "eps", eps, least=0, fix="eps=1e-5")
+    return _others(x, axis)
+
+
+@own(_own)
 @custom_gradient
 @example(_X, np.array([1.1, 0.7, -0.4]), np.array([0.1, 0.2, -0.3]))
 @example(_X.reshape(2, 3, 2), axis=1, eps=1e-3)
@@ -59,9 +89,7 @@ def batch_norm(
 
     Do not use it for inference: there the averages are constants, and the layer a product and a sum.
     """
-    require_number(_NAME, "eps", eps, least=0, fix="eps=1e-5")
-
-    axes = _others(x, axis)
+    axes = _axes(x, axis, eps)
     fits = _fits(x, scale, offset, axes)
 
     def grad(dy: Any, dmean: Any, dvariance: Any) -> Any:

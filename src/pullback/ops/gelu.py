@@ -5,13 +5,15 @@
 
 σ(2u) is ½·(1 + tanh u) without its loss of digits for negative x. All is computed again in the pullback.
 
-On PyTorch its own kernels run, forward and backward: they keep the input alone too. `tf.nn.gelu`
-keeps four tensors of the size of its input, six in the approximate form; here the formula runs.
+On PyTorch its own operation stands in the place of the rule: it keeps the input alone too. In half precision
+its second order has fewer digits, so there its kernels run inside the rule. `tf.nn.gelu` keeps four tensors
+of the size of its input, six in the approximate form; here the formula runs.
 
-Domain: every finite x. The form with erf, which PyTorch's kernels and TensorFlow run, loses its digits below
-−5; JAX and NumPy run erfc, which has all but two decimals of them. Edges: −∞ is NaN, for ∞·0 is, though the
-limit is 0 with slope 0; at ∞ the slope is NaN too, and on PyTorch the value. NaN stays NaN. After
-D. Hendrycks and K. Gimpel, Gaussian error linear units, 2016 (arXiv:1606.08415).
+Domain: every x. The form with erf, which PyTorch's kernels and TensorFlow run, loses its digits below −5; JAX
+and NumPy run erfc, which has all but two decimals of them. It takes 3.7 times as long as erf in TensorFlow,
+1.9 times under XLA there, 2.5 times in PyTorch. Edges: −∞ gives 0 with slope 0, ∞ gives ∞ with slope 1;
+PyTorch's own gives NaN, for ∞·0 is. NaN stays NaN. After D. Hendrycks and K. Gimpel, Gaussian error linear
+units, 2016 (arXiv:1606.08415).
 """
 
 from __future__ import annotations
@@ -26,6 +28,8 @@ from pullback.define import custom_gradient
 from pullback.example import example
 from pullback.hosts.operation import Function
 from pullback.namespace import namespace
+from pullback.ops.own import own
+from pullback.ops.precision import above, near
 from pullback.ops.reduced import narrow, wide
 from pullback.options import require_word
 from pullback.typed import T
@@ -44,9 +48,9 @@ def gelu_of(x: Any, approximate: str) -> Any:
     if found is not None:
         return found
     work = wide("gelu", x)
-    if approximate == "tanh":
-        return narrow(work * _sigmoid(work, work * work), x)
-    return narrow(work * host.arrays.normal_cdf(work), x)
+    low = near(work)  # tf.math.erf is NaN at ±∞
+    phi = _sigmoid(low, low * low) if approximate == "tanh" else host.arrays.normal_cdf(low)
+    return narrow(above(work) * phi, x)
 
 
 def gelu_pulled(dy: Any, x: Any, approximate: str) -> Any:
@@ -56,25 +60,37 @@ def gelu_pulled(dy: Any, x: Any, approximate: str) -> Any:
     found = None if fused is None else fused.pull(dy, x, approximate)
     if found is not None:
         return found
-    return wide("gelu", dy) * gelu_both(wide("gelu", x), approximate)[1]
+    return wide("gelu", dy) * _both(near(wide("gelu", x)), approximate)[1]
 
 
 def gelu_both(x: Any, approximate: str) -> tuple[Any, Any]:
     """Give x·Φ(x) and its slope, of one Φ, by the formula."""
+    phi, slope = _both(near(x), approximate)
+    return above(x) * phi, slope
+
+
+def _both(x: Any, approximate: str) -> tuple[Any, Any]:
+    """Give Φ(x) and the slope, of an x that is not far."""
     if approximate == "tanh":
         squared = x * x
         t = _sigmoid(x, squared)
-        return x * t, t * (1 + x * (1 - t) * (_TWICE + (3 * _CUBE * _TWICE) * squared))
+        return t, t * (1 + x * (1 - t) * (_TWICE + (3 * _CUBE * _TWICE) * squared))
     z = x * -_HALF
     density = namespace(x).exp(-(z * z)) * _ROOT  # as erfc has it inside: XLA computes one of them
     phi = hosts.of(x).arrays.normal_cdf(x)
-    return x * phi, phi + x * density
+    return phi, phi + x * density
 
 
 def _sigmoid(x: Any, squared: Any) -> Any:
     return hosts.of(x).arrays.sigmoid(x * (_TWICE + (_CUBE * _TWICE) * squared))
 
 
+def _own(run: Any, x: Any, approximate: str) -> Any:
+    require_word("gelu", "approximate", approximate, FORMS)
+    return run(x, approximate)
+
+
+@own(_own)
 @custom_gradient
 @example(np.array([0.7, -1.3, 2.1]))
 @example(np.array([0.7, -1.3, 2.1]), approximate="tanh")

@@ -1,11 +1,12 @@
-"""layer_norm: (x − μ)·r·scale + offset with r = 1/√(σ² + ε), kept as its inputs alone.
+"""layer_norm: (x − μ)·r·scale + offset with r = 1/√(σ² + ε), kept as its inputs, or with statistics.
 
     with u = dy·scale and c = x − μ:   dx = r·(u − mean u − c·mean(u·c)/(σ² + ε)),   x̂ = c·r
     dscale = Σ dy·x̂,   doffset = Σ dy,   both over the other axes
 
-μ and r are computed again in the pullback: the frameworks' own keep them, and TensorFlow every step of the
-way to them. There is nothing faster that keeps as little: PyTorch's kernel keeps μ and r, two numbers per
-row.
+μ and r are computed again in the pullback; written out, TensorFlow keeps every step of the way to them. On
+PyTorch its own operation stands in the place of the rule, over the last axes: it keeps μ and r, two numbers a
+row, and to compute them again would take one more pass over x, half as much time again. In half precision its
+kernels run inside the rule, which keeps the inputs alone.
 
 Domain: every x whose squares are in the range of the dtype (of float32 where that is a half): below 1e19 in
 float32. Edges: ε > 0 makes a constant row the offset; ε = 0 makes it NaN. Infinities and NaN make a row NaN.
@@ -26,6 +27,7 @@ from pullback.elementwise import unbroadcast
 from pullback.example import example
 from pullback.hosts.operation import Function
 from pullback.namespace import namespace
+from pullback.ops.own import own
 from pullback.ops.reduced import Axis, axes_of, narrow, wide
 from pullback.options import require_number
 from pullback.typed import T
@@ -62,6 +64,17 @@ def pulled_parts(dy: Any, xhat: Any, scale: Any, offset: Any) -> list[Any]:
     return parts if offset is None else [*parts, unbroadcast(dy, like=offset)]
 
 
+def _own(run: Any, x: Any, scale: Any, offset: Any, axis: Axis, eps: float) -> Any:
+    axes = _axes(x, axis, eps)
+    return run(x, scale, offset, len(axes), eps) if _fits(x, scale, offset, axes) else None
+
+
+def _axes(x: Any, axis: Axis, eps: float) -> tuple[int, ...]:
+    require_number("layer_norm", "eps", eps, least=0, fix="eps=1e-5")
+    return axes_of("layer_norm", x, axis)
+
+
+@own(_own)
 @custom_gradient
 @example(_X, np.array([1.1, 0.7, -0.4]), np.array([0.1, 0.2, -0.3]))
 @example(_X, axis=(0, 1), eps=1e-3)
@@ -84,9 +97,7 @@ def layer_norm(
 
     Do not use it where the mean need not go: `rms_norm` is cheaper.
     """
-    require_number("layer_norm", "eps", eps, least=0, fix="eps=1e-5")
-
-    axes = axes_of("layer_norm", x, axis)
+    axes = _axes(x, axis, eps)
     count = len(axes) if _fits(x, scale, offset, axes) else 0
 
     def grad(dy: Any) -> Any:

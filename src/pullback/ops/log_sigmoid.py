@@ -14,7 +14,7 @@ import numpy as np
 
 from pullback.elementwise import elementwise
 from pullback.example import example
-from pullback.ops.precision import narrow, reals
+from pullback.ops.precision import log1p_below, narrow, reals
 from pullback.typed import T
 
 
@@ -48,5 +48,5 @@ def log_sigmoid(x: T) -> T:
     Do not use it where the probability itself is needed, too: `pb.ops.sigmoid` gives that.
     """
     xp, w = reals("log_sigmoid", x)
-    y = xp.where(w > 0, 0.0, w) - xp.log1p(xp.exp(-xp.abs(w)))
+    y = xp.where(w > 0, 0.0, w) - log1p_below(xp, xp.exp(-xp.abs(w)))
     return narrow(y, x)  # type: ignore[no-any-return]

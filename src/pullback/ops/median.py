@@ -22,6 +22,7 @@ from pullback.example import example
 from pullback.hosts.operation import Function
 from pullback.namespace import namespace
 from pullback.ops.kinks import kept, only, require_axes
+from pullback.options import require_axis
 from pullback.typed import T
 
 
@@ -80,7 +81,7 @@ def median(x: T, *, axis: int | None = None, keepdims: bool = False) -> tuple[T,
 
     Do not use it where every value must have a gradient: a mean gives one to all.
     """
-    axes = require_axes("median", axis if axis is None or not isinstance(axis, tuple) else "a tuple", x)
+    axes = require_axes("median", axis if axis is None else require_axis("median", "axis", axis, x), x)
     xp = namespace(x)
     low, high = _middle(xp, x, axes)
     lost = xp.any(x != x, axis=axes, keepdims=axes is not None)

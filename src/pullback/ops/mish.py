@@ -1,11 +1,15 @@
 """mish: x·tanh(log(1 + eˣ)), kept as its input alone.
 
-    with t = tanh(log(1 + eˣ)):   slope  t + x·σ(x)·(1 − t²)
+    with e = eˣ and n = e·(e + 2):   t = tanh(log(1 + eˣ)) = n/(n + 2),   x·t
+    slope  t + x·σ(x)·(1 − t²) = (n + 4·x·(n − e)/(n + 2))/(n + 2)
 
-All is computed again in the pullback. On PyTorch its own kernels run,
-forward and backward: they keep the input alone too.
+One exponential, and nothing cancels. From 22 on t is 1 to the last digit, and so is the slope. All is
+computed again in the pullback. On PyTorch its own operation stands in the place of the rule: it keeps the
+input alone too. In float16 its second order is NaN in places, so in half precision its kernels run inside the
+rule.
 
-Domain: every finite x. Edges: −∞ is NaN, for ∞·0 is; the limit is 0 with slope 0. NaN stays NaN.
+Domain: every x. Edges: −∞ gives 0 with slope 0, ∞ gives ∞ with slope 1. PyTorch's own gives NaN at −∞, for
+∞·0 is, and so is its slope at both. NaN stays NaN.
 After D. Misra, Mish: a self regularized non-monotonic activation function, 2019 (arXiv:1908.08681).
 """
 
@@ -19,10 +23,16 @@ from pullback import hosts
 from pullback.define import custom_gradient
 from pullback.example import example
 from pullback.hosts.operation import Function
+from pullback.namespace import namespace
+from pullback.ops.own import own
+from pullback.ops.precision import FAR, above
 from pullback.ops.reduced import narrow, wide
 from pullback.typed import T
 
+_FULL = 22.0
 
+
+@own(lambda run, x: run(x))
 @custom_gradient
 @example(np.array([0.7, -1.3, 2.1]))
 def mish(x: T) -> tuple[T, Function]:
@@ -52,7 +62,8 @@ def _value(x: Any) -> Any:
     if found is not None:
         return found
     work = wide("mish", x)
-    return narrow(work * host.arrays.tanh(host.arrays.softplus(work)), x)
+    _, n, _ = _parts(work)
+    return narrow(above(work) * (n / (n + 2)), x)
 
 
 def _pulled(dy: Any, x: Any) -> Any:
@@ -61,6 +72,13 @@ def _pulled(dy: Any, x: Any) -> Any:
     found = None if fused is None else fused.pull(dy, x)
     if found is not None:
         return found
-    work = wide("mish", x)
-    t = host.arrays.tanh(host.arrays.softplus(work))
-    return wide("mish", dy) * (t + work * host.arrays.sigmoid(work) * (1 - t * t))
+    e, n, low = _parts(wide("mish", x))
+    rest = 1 / (n + 2)
+    return wide("mish", dy) * ((n + low * (n - e) * (4 * rest)) * rest)
+
+
+def _parts(x: Any) -> tuple[Any, Any, Any]:
+    """Give eˣ, n, and x up to where these are large enough."""
+    low = hosts.of(x).arrays.clip(x, -FAR, _FULL)
+    e = namespace(x).exp(low)
+    return e, e * (e + 2), low

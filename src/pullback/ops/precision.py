@@ -14,6 +14,7 @@ from pullback.dtypes import WIDE
 from pullback.errors import UnsupportedInputError
 from pullback.namespace import namespace
 
+FAR = 8192.0
 _NUMBERS = (bool, int, float)  # they have the dtype of whatever they meet
 
 
@@ -64,6 +65,25 @@ def narrow(result: Any, *given: Any) -> Any:
     arrays = [value for value in given if not isinstance(value, _NUMBERS)]
     dtype = arrays[0].dtype if len(arrays) == 1 else xp.result_type(*arrays)
     return result if result.dtype == dtype else xp.astype(result, dtype)
+
+
+def above(x: Any) -> Any:
+    """Give x, not less than where an activation is 0 to the last digit: its product with 0 is a number."""
+    return hosts.of(x).arrays.maximum(x, -FAR)
+
+
+def near(x: Any) -> Any:
+    """Give x between where the slope of an activation is 0, and where it is 1, to the last digit."""
+    return hosts.of(x).arrays.clip(x, -FAR, FAR)
+
+
+def log1p_below(xp: Any, e: Any) -> Any:
+    """Give log(1 + e), 0 ≤ e ≤ 1, by one logarithm: of the sum u as it is rounded, and what that took.
+
+    log(1 + e) = log u + log(1 + r/u) with r = (1 − u) + e, which is exact; 1/u is 1 − e/2 to a quarter.
+    """
+    u = 1 + e
+    return xp.log(u) + ((1 - u) + e) * (1 - e / 2)  # XLA takes (1 + e) − 1 for e
 
 
 def polynomial(coefficients: Sequence[float], x: Any, *, single: int) -> Any:

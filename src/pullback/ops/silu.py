@@ -2,10 +2,12 @@
 
     slope  σ·(1 + x·(1 − σ)),   σ = 1 / (1 + e⁻ˣ), computed again in the pullback
 
-On PyTorch its own kernel runs, forward and backward: it keeps the input alone too. On TensorFlow `tf.nn.silu`
-keeps as little, and calls a rule of its own in every step; here the formula runs.
+On PyTorch its own operation stands in the place of the rule: it keeps the input alone too. In half precision
+its second order has fewer digits, so there its kernels run inside the rule. `tf.nn.silu` calls a rule of its
+own in every step; here the formula runs.
 
-Domain: every finite x, and ∞. Edges: −∞ is NaN, for ∞·0 is; the limit is 0 with slope 0. NaN stays NaN.
+Domain: every x. Edges: −∞ gives 0 with slope 0, ∞ gives ∞ with slope 1. PyTorch's own gives NaN at −∞, for
+∞·0 is, and so is its slope at both. NaN stays NaN.
 After S. Elfwing et al., Sigmoid-weighted linear units, 2017 (arXiv:1702.03118).
 """
 
@@ -19,6 +21,8 @@ from pullback import hosts
 from pullback.define import custom_gradient
 from pullback.example import example
 from pullback.hosts.operation import Function
+from pullback.ops.own import own
+from pullback.ops.precision import above, near
 from pullback.ops.reduced import narrow, wide
 from pullback.typed import T
 
@@ -30,7 +34,7 @@ def silu_of(x: Any) -> Any:
     if found is not None:
         return found
     work = wide("silu", x)
-    return narrow(work * hosts.of(x).arrays.sigmoid(work), x)
+    return narrow(above(work) * hosts.of(x).arrays.sigmoid(work), x)
 
 
 def silu_pulled(dy: Any, x: Any) -> Any:
@@ -41,9 +45,10 @@ def silu_pulled(dy: Any, x: Any) -> Any:
         return found
     work = wide("silu", x)
     s = hosts.of(x).arrays.sigmoid(work)
-    return wide("silu", dy) * (s * (1 + work * (1 - s)))
+    return wide("silu", dy) * (s * (1 + near(work) * (1 - s)))
 
 
+@own(lambda run, x: run(x))
 @custom_gradient
 @example(np.array([0.7, -1.3, 2.1]))
 def silu(x: T) -> tuple[T, Function]:

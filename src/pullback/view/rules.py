@@ -311,7 +311,7 @@ def remade(adapter: Adapter, parts: Mapping[Any, Any]) -> Any:
     if body is None:
         return None
     push = parts.get(rule.pushforward, rule.pushforward)
-    return function_of(dataclasses.replace(rule, body=body, pushforward=push))
+    return function_of(dataclasses.replace(rule, body=body, pushforward=push, own=None))
 
 
 def says_second(adapter: Adapter) -> bool:

@@ -10,6 +10,7 @@ from kept_bytes import of_tensorflow, of_torch
 from torch.nn import functional
 
 import pullback as pb
+from pullback.errors import OptionError, UnsupportedInputError
 
 ops = pb.ops
 X = np.random.default_rng(5).normal(size=(8, 6)) * 2
@@ -53,7 +54,59 @@ REDUCTIONS = [
 def test_nothing_is_kept_beyond_the_inputs(name):
     rule, _, arrays = TABLE[name]
     assert of_tensorflow(rule, *[tf.constant(a) for a in arrays]) == 0
-    assert of_torch(rule, *[torch.tensor(a, requires_grad=True) for a in arrays]) == 0
+    kept = of_torch(rule, *[torch.tensor(a, requires_grad=True) for a in arrays])
+    # PyTorch's own norms keep statistics: two numbers a row, or with those that are given four a channel
+    assert kept == {"layer_norm": 2 * 8 * 8, "batch_norm": 4 * 6 * 8}.get(name, 0)
+    halves = [torch.tensor(a, dtype=torch.float16, requires_grad=True) for a in arrays]
+    assert of_torch(rule, *halves) == 0
+
+
+@pytest.mark.parametrize("name", ["gelu", "gelu tanh", "silu", "mish", "layer_norm", "batch_norm"])
+def test_pytorchs_own_operation_stands_in_the_place_of_a_rule(name):
+    rule, native, arrays = TABLE[name]
+    node = type(native(*[torch.tensor(a, requires_grad=True) for a in arrays]).grad_fn)
+    for dtype in (torch.float64, torch.float32):
+        given = [torch.tensor(a, dtype=dtype, requires_grad=True) for a in arrays]
+        for _ in range(2):  # also where a shorter way is known
+            assert type(rule(*given).grad_fn) is node
+        halves = [x.detach().half().requires_grad_() for x in given]
+        assert type(rule(*halves).grad_fn) is not node
+    xs = [torch.tensor(a) for a in arrays]
+    mapped = torch.func.vmap(rule)(torch.stack([xs[0], xs[0] + 1]), *[torch.stack([x, x]) for x in xs[1:]])
+    torch.testing.assert_close(mapped[0], native(*xs))
+    compiled = torch.compile(rule, fullgraph=True, backend="eager")
+    torch.testing.assert_close(compiled(*xs), native(*xs))
+
+
+def test_what_stands_in_the_place_of_a_rule_refuses_what_the_rule_does():
+    x = torch.ones(2, 3)
+    for wrong in (
+        lambda: ops.gelu(x, approximate="tan"),
+        lambda: ops.layer_norm(x, eps=-1.0),
+        lambda: ops.layer_norm(x, axis=2),
+        lambda: ops.batch_norm(x, axis=2),
+    ):
+        with pytest.raises(OptionError):
+            wrong()
+    with pytest.raises(TypeError, match="silu"):
+        ops.silu(x, x)
+    with pytest.raises(UnsupportedInputError):
+        ops.silu(x.to_sparse())
+
+
+@pytest.mark.parametrize("name", ["gelu", "gelu tanh", "silu", "mish"])
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_a_second_order_in_half_precision_is_that_of_double_rounded(name, dtype):
+    """PyTorch's own has lost some digits, and that of mish is NaN in float16."""
+    rule = TABLE[name][0]
+
+    def second(x):
+        (slope,) = torch.autograd.grad(rule(x).sum(), x, create_graph=True)
+        return torch.autograd.grad(slope.sum(), x)[0].double()
+
+    x = torch.linspace(-12, 12, 97).to(dtype)
+    found, exact = second(x.clone().requires_grad_()), second(x.double().requires_grad_())
+    assert (found - exact).abs().max() < torch.finfo(dtype).eps
 
 
 def test_gelu_has_its_digits_on_jax_where_the_error_function_is_one():
@@ -65,6 +118,38 @@ def test_gelu_has_its_digits_on_jax_where_the_error_function_is_one():
             (slope, [mp.ncdf(v) + v * mp.npdf(v) for v in map(float, x)]),
         ):
             np.testing.assert_allclose(found, np.array(true, float), rtol=100 * np.finfo(dtype).eps)
+
+
+@pytest.mark.parametrize("host", ["tensorflow", "jax"])
+@pytest.mark.parametrize("name", ["gelu", "gelu tanh", "silu", "mish"])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_activations_have_their_limits_at_infinity_and_everywhere_on_the_way(name, host, dtype):
+    rule, kind = TABLE[name][0], DTYPES[dtype][0]
+    large = np.array([1e4, 1e20, 3e38, np.inf]) if dtype != "float16" else np.array([1e4, 6e4, np.inf])
+    x = np.concatenate([-large, large, [np.nan]]).astype(kind)
+    (y,), (slope,) = ASK[host](rule, [x])
+    expected = np.maximum(x.astype(float), 0)
+    np.testing.assert_array_equal(y.astype(float), expected)
+    np.testing.assert_array_equal(slope.astype(float), np.where(np.isnan(x), np.nan, expected > 0))
+    with np.errstate(invalid="ignore"):
+        values = rule(x) if dtype in ("float64", "float32") else expected
+    np.testing.assert_array_equal(values, expected)
+
+
+@pytest.mark.parametrize("host", ["tensorflow", "jax"])
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_mish_is_right_to_a_few_units(host, dtype):
+    x = np.linspace(-30, 30, 121).astype(dtype)
+    (y,), (slope,) = ASK[host](ops.mish, [x])
+    with mp.workdps(40):
+
+        def mish(v):
+            return v * mp.tanh(mp.log1p(mp.exp(v)))
+
+        points = [mp.mpf(float(v)) for v in x]
+        values, slopes = (np.array([f(v) for v in points], float) for f in (mish, lambda v: mp.diff(mish, v)))
+    np.testing.assert_allclose(y, values, rtol=4 * np.finfo(dtype).eps)
+    np.testing.assert_allclose(slope, slopes, rtol=8 * np.finfo(dtype).eps, atol=np.finfo(dtype).eps)
 
 
 @pytest.mark.parametrize("rule", REDUCTIONS, ids=lambda rule: rule.__name__)
@@ -127,6 +212,21 @@ def test_statistics_of_a_batch_are_given_and_have_gradients(host):
     np.testing.assert_allclose(variance, X.var(0))
     np.testing.assert_allclose(y, (X - X.mean(0)) / np.sqrt(X.var(0) + 1e-5))
     np.testing.assert_allclose(dx, (OFFSET + 2 * SCALE * (X - X.mean(0))) / 8)
+
+
+def test_statistics_that_pytorchs_kernel_leaves_have_all_derivatives():
+    def statistics(x):
+        _, mean, variance = ops.batch_norm(x, axis=1)
+        return mean, variance
+
+    x = torch.tensor(X[:4, :2], requires_grad=True)
+    assert torch.autograd.gradcheck(statistics, x, check_forward_ad=True)
+    assert torch.autograd.gradgradcheck(statistics, x)
+    single = torch.tensor(X[:1], requires_grad=True)  # PyTorch refuses a batch of one
+    y, mean, variance = ops.batch_norm(single)
+    assert torch.equal(mean, single[0])
+    assert not variance.any()
+    assert y.abs().max() < 1e-13
 
 
 def test_a_large_mean_costs_a_norm_no_digits():

@@ -149,6 +149,7 @@ SECOND = {"tensorflow": _second_tensorflow, "jax": _second_jax, "torch": _second
 REFUSED = [
     (lambda: ops.softmax(np.arange(3)), "NoTensorError|UnsupportedInputError", "int64"),
     (lambda: ops.logsumexp(np.ones(3), axis=2), "OptionError", "axis=2"),
+    (lambda: ops.median(np.ones([2, 3]), axis=(0, 1)), "OptionError", r"axis=\(0, 1\)"),
     (lambda: ops.safe_norm(np.ones(3) * 1j), "UnsupportedInputError", "complex128"),
     (lambda: ops.prod(np.ones([2, 3]), axis=(0, -2)), "OptionError", "each axis once"),
     (lambda: ops.gelu(np.ones(3), approximate="erf"), "OptionError", "'none', 'tanh'"),

@@ -26,7 +26,6 @@ round = jnp.round
 sigmoid = jax.nn.sigmoid
 sign = jnp.sign
 softmax = jax.nn.softmax
-softplus = jax.nn.softplus
 sqrt = jnp.sqrt
 stop = jax.lax.stop_gradient
 tanh = jnp.tanh

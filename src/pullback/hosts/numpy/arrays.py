@@ -48,11 +48,6 @@ def softmax(x: Any, axis: int = -1) -> Any:
     return e / np.sum(e, axis, keepdims=True)
 
 
-def softplus(x: Any) -> Any:
-    """Give log(1 + eˣ)."""
-    return np.logaddexp(x, np.zeros_like(x))
-
-
 def cast(value: Any, like: Any) -> Any:
     return value if isinstance(value, (int, float)) else np.asarray(value).astype(like.dtype)
 

@@ -24,7 +24,6 @@ round = tf.round
 sigmoid = tf.sigmoid
 sign = tf.sign
 softmax = tf.nn.softmax
-softplus = tf.math.softplus
 sqrt = tf.sqrt
 stop = tf.stop_gradient
 tanh = tf.tanh

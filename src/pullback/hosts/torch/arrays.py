@@ -34,7 +34,6 @@ round = torch.round
 sigmoid = torch.sigmoid
 sign = torch.sign
 softmax = torch.softmax
-softplus = torch.nn.functional.softplus
 sqrt = torch.sqrt
 tanh = torch.tanh
 where = torch.where

@@ -16,6 +16,7 @@ from pullback.hosts.fused import Fused
 from pullback.hosts.torch import private
 
 _aten = torch.ops.aten
+_FULL = (torch.float32, torch.float64)
 
 
 def _plain(pull: Callable[..., Any]) -> Callable[..., Any]:
@@ -44,7 +45,16 @@ def _activation(value: Callable[..., Any], pull: Callable[..., Any]) -> Fused:
     def pulled(dy: Any, x: Any, *options: Any) -> Any:
         return pull(dy, x, *options) if dy.shape == x.shape and dy.dtype == x.dtype else None
 
-    return Fused(_floating(value), _plain(pulled))
+    return Fused(_floating(value), _plain(pulled), _own(value))
+
+
+def _own(value: Callable[..., Any]) -> Callable[..., Any]:
+    """Give an operation that PyTorch differentiates itself; in a half its second order loses digits."""
+
+    def valued(x: Any, *args: Any) -> Any:
+        return value(x, *args) if x.dtype in _FULL else None
+
+    return valued
 
 
 def _gelu(x: Any, approximate: str) -> Any:
@@ -55,8 +65,16 @@ def _gelu_pulled(dy: Any, x: Any, approximate: str) -> Any:
     return _aten.gelu_backward(dy, x, approximate=approximate)
 
 
+def _gelu_pulled_over(dy: Any, x: Any, approximate: str) -> Any:
+    return _aten.gelu_backward.grad_input(dy, x, approximate=approximate, grad_input=dy)
+
+
+def _silu_pulled_over(dy: Any, x: Any) -> Any:
+    return _aten.silu_backward.grad_input(dy, x, grad_input=dy)
+
+
 def _gated(activation: Callable[..., Any], pull: Callable[..., Any]) -> Fused:
-    """Give activation(gate)·x, for a gate and an x of one shape."""
+    """Give activation(gate)·x, for a gate and an x of one shape; `pull` writes over the cotangent."""
 
     def value(gate: Any, x: Any, *options: Any) -> Any:
         if not torch.is_tensor(x) or gate.shape != x.shape or gate.dtype != x.dtype:
@@ -104,6 +122,16 @@ def _statistics(x: Any) -> Any:
     return mean, variance
 
 
+def _own_batch_norm(x: Any, scale: Any, offset: Any, eps: float) -> Any:
+    """Give the norm as PyTorch differentiates it, and what its kernel leaves: the variance is over n − 1."""
+    count = x.numel() // max(x.shape[1], 1)
+    if count < 2 or private.transforming() or private.level() >= 0:
+        return None  # PyTorch refuses one value; what it writes to has neither batches nor tangents
+    mean, variance = x.new_zeros(x.shape[1]), x.new_zeros(x.shape[1])
+    y = functional.batch_norm(x, mean, variance, scale, offset, True, 1.0, eps)
+    return y, mean, variance
+
+
 def _batch_norm_pulled(dys: Any, x: Any, scale: Any, offset: Any, eps: float) -> Any:
     dy, dmean, dvariance = dys
     if not x.numel() or private.is_hollow(dmean):
@@ -138,11 +166,11 @@ def _attention(q: Any, k: Any, v: Any, causal: bool, scale: float, groups: int) 
 
 FUSED = {
     "attention": Fused(_attention, _recorded),
-    "batch_norm": Fused(_floating(_batch_norm), _plain(_batch_norm_pulled)),
-    "geglu": _gated(_gelu, _gelu_pulled),
+    "batch_norm": Fused(_floating(_batch_norm), _plain(_batch_norm_pulled), _own(_own_batch_norm)),
+    "geglu": _gated(_gelu, _gelu_pulled_over),
     "gelu": _activation(_gelu, _gelu_pulled),
-    "layer_norm": Fused(_floating(_layer_norm), _plain(_layer_norm_pulled)),
+    "layer_norm": Fused(_floating(_layer_norm), _plain(_layer_norm_pulled), _own(_layer_norm)),
     "mish": _activation(functional.mish, _aten.mish_backward),
     "silu": _activation(functional.silu, _aten.silu_backward),
-    "swiglu": _gated(functional.silu, _aten.silu_backward),
+    "swiglu": _gated(functional.silu, _silu_pulled_over),
 }
