@@ -1,10 +1,11 @@
 """Attention over some queries at a time: of the scores a chunk is held, never the square of the length.
 
-    z = s·q kᵀ + bias     L = log Σ eᶻ     p = e^(z − L)     o = p v
-    do given:   Δ = Σ do∘o     dv = pᵀ do     dz = p∘(do vᵀ − Δ)     dq = s·dz k     dk = s·dzᵀ q
+    z = s·q kᵀ + bias     m = max z     e = e^(z − m)     l = Σ e     o = e v / l
+    do given:   u = do / l     Δ = Σ u∘o     dv = eᵀ u     dz = e∘(u vᵀ − Δ)     dq = s·dz k     dk = s·dzᵀ q
 
-Kept: q, k, v, o and L, one number a query; the scores of a chunk are computed again. The pullback is made of
-ordinary operations, so higher orders are derived. Scores and sums are of float32 at least.
+Kept: q, k, v, o, m and l, two numbers a query: in m + log l a large m would cost the digits of l. The scores
+of a chunk are computed again, and l goes with the small arrays. The pullback is made of ordinary operations,
+so higher orders are derived. Scores and sums are of float32 at least.
 
 Domain: finite scores. Edges: a query that sees no key gives 0, with gradients 0; hidden scores are −∞.
 After M. Rabe and C. Staats, Self-attention does not need O(n²) memory, 2021, and T. Dao et al.,
@@ -65,26 +66,25 @@ def chunked(
         top = xp.where(xp.isfinite(top), top, xp.zeros_like(top))
         e = xp.exp(z - top)
         total = xp.sum(e, axis=-1, keepdims=True)
-        some = total > 0
-        total = xp.where(some, total, xp.ones_like(total))
+        total = xp.where(total > 0, total, xp.ones_like(total))
         o = deep(flat(e, size) @ values, size) / total
-        level = xp.where(some, top + xp.log(total), xp.full_like(total, xp.inf))
-        return carry, (o, level)
+        return carry, (o, top, total)
 
     like = kernels.wide(q)
     rows_of_v = like[..., :1] * 0 + xp.zeros((int(v.shape[-1]),), dtype=like.dtype)
-    _, (out, level) = kernels.fold(count, chunk, attend, (), (rows_of_v, like[..., :1]))
+    _, (out, tops, totals) = kernels.fold(count, chunk, attend, (), (rows_of_v, like[..., :1], like[..., :1]))
 
     def grad(dout: Any) -> Any:
         def pull(start: Any, size: Any, carry: Any) -> Any:
             rows, z = scores(start, size)
             dk, dv, *db = carry
-            do = kernels.wide(kernels.rows(dout, start, size))
-            p = xp.exp(z - kernels.rows(level, start, size))
-            delta = xp.sum(do * kernels.rows(out, start, size), axis=-1, keepdims=True)
-            do = flat(do, size)
-            dv = dv + xp.matrix_transpose(flat(p, size)) @ do
-            dz = p * (deep(do @ xp.matrix_transpose(values), size) - delta)
+            top, total, o = (kernels.rows(a, start, size) for a in (tops, totals, out))
+            e = xp.exp(z - top)
+            u = kernels.wide(kernels.rows(dout, start, size)) / total
+            delta = xp.sum(u * o, axis=-1, keepdims=True)
+            u = flat(u, size)
+            dv = dv + xp.matrix_transpose(flat(e, size)) @ u
+            dz = e * (deep(u @ xp.matrix_transpose(values), size) - delta)
             flattened = flat(dz, size)
             dk = dk + xp.matrix_transpose(flattened) @ rows * scale
             blocks = [deep(flattened @ keys * scale, size)]
