@@ -64,7 +64,7 @@ def chunked(
         _, z = scores(start, size)
         top = xp.max(z, axis=-1, keepdims=True) if t else xp.sum(z, axis=-1, keepdims=True) - xp.inf
         top = xp.where(xp.isfinite(top), top, xp.zeros_like(top))
-        e = xp.exp(z - top)
+        e = kernels.exponentials(z, top)
         total = xp.sum(e, axis=-1, keepdims=True)
         total = xp.where(total > 0, total, xp.ones_like(total))
         o = deep(flat(e, size) @ values, size) / total
@@ -79,12 +79,12 @@ def chunked(
             rows, z = scores(start, size)
             dk, dv, *db = carry
             top, total, o = (kernels.rows(a, start, size) for a in (tops, totals, out))
-            e = xp.exp(z - top)
+            e = kernels.exponentials(z, top)
             u = kernels.wide(kernels.rows(dout, start, size)) / total
             delta = xp.sum(u * o, axis=-1, keepdims=True)
             u = flat(u, size)
             dv = dv + xp.matrix_transpose(flat(e, size)) @ u
-            dz = e * (deep(u @ xp.matrix_transpose(values), size) - delta)
+            dz = kernels.slopes(e, deep(u @ xp.matrix_transpose(values), size), delta)
             flattened = flat(dz, size)
             dk = dk + xp.matrix_transpose(flattened) @ rows * scale
             blocks = [deep(flattened @ keys * scale, size)]

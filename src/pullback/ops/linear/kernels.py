@@ -94,6 +94,12 @@ class Kernels(Protocol):
         The number a row between the two has yet to divide the first; None is 1.
         """
 
+    def exponentials(self, z: Array, level: Array) -> Array:
+        """Give exp(z − level); z is used up."""
+
+    def slopes(self, e: Array, t: Array, level: Array) -> Array:
+        """Give e·(t − level); t is used up."""
+
     def weighed(self, x: Array, c: Array) -> Array:
         """Give c·x, a number a row, as `added` takes it."""
 

@@ -35,9 +35,17 @@ def raw_product(a: Array, b: Array, bias: Array | None, room: Array | None) -> A
 
 def softmax(zs: list[Array], level: Array) -> tuple[list[Array], Array, Array]:
     xp = namespace(level)
-    es = [xp.exp(z - level[:, None]) for z in zs]
+    es = [exponentials(z, level[:, None]) for z in zs]
     total = sum(xp.sum(e, axis=1) for e in es)
     return es, total, xp.log(total)
+
+
+def exponentials(z: Array, level: Array) -> Array:
+    return namespace(z).exp(z - level)
+
+
+def slopes(e: Array, t: Array, level: Array) -> Array:
+    return e * (t - level)
 
 
 def times(dy: Array, parts: Sequence[Array]) -> list[Array]:

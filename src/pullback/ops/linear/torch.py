@@ -149,6 +149,20 @@ def softmax(zs: list[Any], level: Any) -> tuple[list[Any], Any | None, Any]:
     return [e], total, torch.log(total)
 
 
+def _is_over(*tensors: Any) -> bool:
+    """Tell whether nobody records or transforms these, so that they may be written over where they are."""
+    return _free(*tensors) and hosts.of(tensors[0]).idle(tensors)
+
+
+def exponentials(z: Any, level: Any) -> Any:
+    # what is asked for anew comes page by page from the system, as slow as what is done to it
+    return z.sub_(level).exp_() if _is_over(z, level) else plain.exponentials(z, level)
+
+
+def slopes(e: Any, t: Any, level: Any) -> Any:
+    return t.sub_(level).mul_(e) if _is_over(e, t, level) else plain.slopes(e, t, level)
+
+
 def weighed(x: Any, c: Any) -> Any:
     if not _is_fast(x) or not _free(x, c) or not hosts.of(x).idle([x, c]):
         return (wide(x) * c[:, None]).to(x.dtype if _is_fast(x) else c.dtype)
