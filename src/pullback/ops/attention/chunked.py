@@ -38,26 +38,38 @@ def chunked(
 
     def flat(a: Any, size: Any) -> Any:
         """(c, N, G, d) → (N, c·G, d)"""
-        return xp.reshape(xp.permute_dims(a, (1, 0, 2, 3)), (many, size * groups, int(a.shape[-1])))
+        return xp.reshape(turned(a), (many, size * groups, int(a.shape[-1])))
 
     def deep(a: Any, size: Any) -> Any:
         """(N, c·G, d) → (c, N, G, d)"""
-        return xp.permute_dims(xp.reshape(a, (many, size, groups, int(a.shape[-1]))), (1, 0, 2, 3))
+        return turned(xp.reshape(a, (many, size, groups, int(a.shape[-1]))))
+
+    def turned(a: Any) -> Any:
+        """(c, N, G, d) ↔ (N, c, G, d)"""
+        return xp.permute_dims(a, (1, 0, 2, 3))
+
+    def split(a: Any, size: Any) -> Any:
+        """(N, c·G, T) → (N, c, G, T): scores stay where the products left them"""
+        return xp.reshape(a, (many, size, groups, t))
+
+    def merged(a: Any, size: Any) -> Any:
+        """(N, c, G, T) → (N, c·G, T)"""
+        return xp.reshape(a, (many, size * groups, t))
 
     def part(a: Any, start: Any, size: Any) -> Any:
-        return a if a.shape[0] == 1 else kernels.rows(a, start, size)
+        return turned(a if a.shape[0] == 1 else kernels.rows(a, start, size))
 
     def scores(start: Any, size: Any) -> tuple[Any, Any]:
-        """Give the queries of a chunk, and (c, N, G, T): their scores."""
+        """Give the queries of a chunk, and (N, c, G, T): their scores."""
         rows = flat(kernels.wide(kernels.rows(q, start, size)), size)
-        z = deep((rows * scale) @ xp.matrix_transpose(keys), size)
+        z = split((rows * scale) @ xp.matrix_transpose(keys), size)
         if bias is not None:
             z = z + kernels.wide(part(bias, start, size))
         if mask is not None:
             z = xp.where(part(mask, start, size), z, xp.full_like(z, -xp.inf))
         if causal:
             seen = columns[None, :] <= (xp.arange(size, dtype=xp.int32) + start)[:, None]
-            z = xp.where(seen[:, None, None, :], z, xp.full_like(z, -xp.inf))
+            z = xp.where(seen[:, None, :], z, xp.full_like(z, -xp.inf))
         return rows, z
 
     def attend(start: Any, size: Any, carry: Any) -> Any:
@@ -67,8 +79,8 @@ def chunked(
         e = kernels.exponentials(z, top)
         total = xp.sum(e, axis=-1, keepdims=True)
         total = xp.where(total > 0, total, xp.ones_like(total))
-        o = deep(flat(e, size) @ values, size) / total
-        return carry, (o, top, total)
+        total = turned(total)
+        return carry, (deep(merged(e, size) @ values, size) / total, turned(top), total)
 
     like = kernels.wide(q)
     rows_of_v = like[..., :1] * 0 + xp.zeros((int(v.shape[-1]),), dtype=like.dtype)
@@ -79,17 +91,17 @@ def chunked(
             rows, z = scores(start, size)
             dk, dv, *db = carry
             top, total, o = (kernels.rows(a, start, size) for a in (tops, totals, out))
-            e = kernels.exponentials(z, top)
+            e = kernels.exponentials(z, turned(top))
             u = kernels.wide(kernels.rows(dout, start, size)) / total
-            delta = xp.sum(u * o, axis=-1, keepdims=True)
+            delta = turned(xp.sum(u * o, axis=-1, keepdims=True))
             u = flat(u, size)
-            dv = dv + xp.matrix_transpose(flat(e, size)) @ u
-            dz = kernels.slopes(e, deep(u @ xp.matrix_transpose(values), size), delta)
-            flattened = flat(dz, size)
+            dv = dv + xp.matrix_transpose(merged(e, size)) @ u
+            dz = kernels.slopes(e, split(u @ xp.matrix_transpose(values), size), delta)
+            flattened = merged(dz, size)
             dk = dk + xp.matrix_transpose(flattened) @ rows * scale
             blocks = [deep(flattened @ keys * scale, size)]
             if bias is not None:
-                summed = _summed(xp, dz, bias, whole=bias.shape[0] == 1)
+                summed = turned(_summed(xp, dz, bias, whole=bias.shape[0] == 1))
                 blocks += [] if db else [summed]
                 db = [db[0] + summed] if db else []
             return (dk, dv, *db), tuple(blocks)
@@ -107,7 +119,8 @@ def chunked(
 
 
 def _summed(xp: Any, dz: Any, bias: Any, *, whole: bool) -> Any:
-    """Sum over the axes along which a bias was broadcast."""
-    axes = [axis for axis in (1, 2, 3) if bias.shape[axis] == 1 and dz.shape[axis] != 1]
-    axes = [0, *axes] if whole else axes
+    """Sum over the axes along which a bias was broadcast; queries come first in it, and second in dz."""
+    shape = (bias.shape[1], bias.shape[2], bias.shape[3])
+    axes = [axis for axis, n in zip((0, 2, 3), shape) if n == 1 and dz.shape[axis] != 1]
+    axes = [1, *axes] if whole else axes
     return xp.sum(dz, axis=tuple(axes), keepdims=True) if axes else dz
