@@ -60,9 +60,9 @@ def chunked(
         return turned(a if a.shape[0] == 1 else kernels.rows(a, start, size))
 
     def scores(start: Any, size: Any) -> tuple[Any, Any]:
-        """Give the queries of a chunk, and (N, c, G, T): their scores."""
-        rows = flat(kernels.wide(kernels.rows(q, start, size)), size)
-        z = split((rows * scale) @ xp.matrix_transpose(keys), size)
+        """Give the queries of a chunk, times the scale, and (N, c, G, T): their scores."""
+        rows = flat(kernels.wide(kernels.rows(q, start, size)), size) * scale
+        z = split(rows @ xp.matrix_transpose(keys), size)
         if bias is not None:
             z = z + kernels.wide(part(bias, start, size))
         if mask is not None:
@@ -95,10 +95,10 @@ def chunked(
             u = kernels.wide(kernels.rows(dout, start, size)) / total
             delta = turned(xp.sum(u * o, axis=-1, keepdims=True))
             u = flat(u, size)
-            dv = dv + xp.matrix_transpose(merged(e, size)) @ u
+            dv = dv + xp.matrix_transpose(u) @ merged(e, size)  # of the two, the small one is turned
             dz = kernels.slopes(e, split(u @ xp.matrix_transpose(values), size), delta)
             flattened = merged(dz, size)
-            dk = dk + xp.matrix_transpose(flattened) @ rows * scale
+            dk = dk + xp.matrix_transpose(rows) @ flattened
             blocks = [deep(flattened @ keys * scale, size)]
             if bias is not None:
                 summed = turned(_summed(xp, dz, bias, whole=bias.shape[0] == 1))
@@ -109,10 +109,13 @@ def chunked(
         alone = (
             bias is not None and bias.shape[0] == 1
         )  # the same bias for all queries: a sum over the chunks
-        carry = (keys * 0, values * 0, *([kernels.wide(bias) * 0] if alone else []))
+        carry = (
+            *(xp.matrix_transpose(a) * 0 for a in (keys, values)),
+            *([kernels.wide(bias) * 0] if alone else []),
+        )
         likes = (like, *([kernels.wide(bias)] if bias is not None and not alone else []))
         (dk, dv, *db), (dq, *rest) = kernels.fold(count, chunk, pull, carry, likes)
-        found = {"q": dq, "k": dk, "v": dv}
+        found = {"q": dq, "k": xp.matrix_transpose(dk), "v": xp.matrix_transpose(dv)}
         return found if bias is None else {**found, "bias": (*db, *rest)[0]}
 
     return xp.astype(out, q.dtype), grad
