@@ -90,6 +90,27 @@ def test_the_kernel_of_pytorch_is_used_where_it_is_exact():
     close([pb.ops.attention(*xs, causal=True)], [plain(*xs, causal=True)])
 
 
+@pytest.mark.parametrize("chunk", [2, 5])
+def test_large_scores_keep_their_digits(host, chunk):
+    # scores of 2²⁰ and a few eighths, exact in float32: what is left to lose is the sum of the exponentials
+    eighths = np.random.default_rng(0).integers(0, 12, 7) / 8
+    q = np.stack([np.full(5, 1024.0), np.arange(1.0, 6)], 1)[None].astype(np.float32)
+    k = np.stack([np.full(7, 1024.0), eighths], 1)[None].astype(np.float32)
+    v = drawn(1, 7, 3)
+    z = q[0].astype(float) @ k[0].T.astype(float)
+    p = np.exp(z - z.max(1, keepdims=True))
+    p /= p.sum(1, keepdims=True)
+    dy = 2 * p @ v[0]
+    dp = dy @ v[0].T
+    dz = p * (dp - (p * dp).sum(1, keepdims=True))
+    dq, dk, dv = host.gradients(
+        lambda *xs: pb.ops.attention(*xs, scale=1.0, chunk=chunk), [host.tensor(a) for a in (q, k, v)]
+    )
+    pairs = (dq[0, :, 1], dz @ k[0, :, 1]), (dk[0, :, 1], dz.T @ q[0, :, 1]), (dv[0], p.T @ dy)
+    for found, exact in pairs:
+        np.testing.assert_allclose(found, exact, rtol=0, atol=3e-6 * abs(exact).max())
+
+
 def test_second_order(host):
     k, v = host.tensor(drawn(1, 4, 3)), host.tensor(drawn(1, 4, 3))
 

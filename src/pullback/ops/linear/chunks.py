@@ -14,6 +14,7 @@ from pullback.errors import OptionError
 
 NEAR, FAR, TOKENS = 2**21, 2**26, 2048
 STEP = 128  # the least, and what longer ones are multiples of
+PIECES = 16  # a program that writes out each of them stays short
 
 
 def classes_of(name: str, chunk: Any, tokens: int | None, classes: int | None, *, near: bool) -> int:
@@ -24,6 +25,12 @@ def classes_of(name: str, chunk: Any, tokens: int | None, classes: int | None, *
 def tokens_of(name: str, chunk: Any, classes: int | None, tokens: int | None, *, held: int | None) -> int:
     """Give how many tokens are looked at together, with so many classes; `held` is for a processor."""
     return _chunk(name, chunk, TOKENS if held is None else held // max(classes or 1024, 1), tokens)
+
+
+def piece_of(tokens: int, classes: int) -> int:
+    """Give how many classes are summed up together, for so many tokens, where a sum lies beside its terms."""
+    wanted = max(NEAR // max(tokens, 1), -(-classes // PIECES))
+    return max(STEP, -(-wanted // STEP) * STEP)
 
 
 def _chunk(name: str, chunk: Any, wanted: int, length: int | None) -> int:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from importlib import import_module
 from typing import Any, Protocol, cast
 
@@ -25,7 +26,19 @@ class Kernels(Protocol):
     HELD: int  # how many logits a processor holds at a time, where the gradient is made with the loss
 
     def adds_in_place(self, w: Array) -> bool:
-        """Tell whether a sum of gradients of w is made in its place, at no further cost."""
+        """Tell whether a sum of gradients of w costs little beside its terms, in time and in memory."""
+
+    def pieces(self, w: Array, tokens: int) -> list[tuple[Any, Any]]:
+        """Give where the classes are cut for so many tokens: each piece's first, and how many."""
+
+    def at(self, w: Array, labels: Array) -> Array:
+        """Give the row of w for each label, some row for one outside; asked of hosts that cut pieces."""
+
+    def hit(self, a: Array, labels: Array, values: Array) -> Array:
+        """Add each value to the row of its label, if there is one; asked of hosts that cut pieces."""
+
+    def after(self, *arrays: Array) -> AbstractContextManager[Any]:
+        """Start what is inside only when these are there, in a program that starts whatever is ready."""
 
     def wide(self, a: Array) -> Array:
         """Give an array in the dtype that sums are taken in: float32 for the 16-bit ones."""
@@ -66,7 +79,7 @@ class Kernels(Protocol):
     def times(self, dy: Array, parts: Sequence[Array]) -> list[Array]:
         """Give the products with a scalar: the parts themselves, where the scalar is known to be 1."""
 
-    def fused(self, z: Array, labels: Array, **options: Any) -> tuple[Array, Array] | None:
+    def fused(self, z: Array, labels: Array, **options: Any) -> tuple[Array, list[Array], None] | None:
         """Give losses and slopes of logits by one kernel; None where there is none, and nothing is done."""
 
     def room(self, x: Array, w: Array, size: int) -> Array | None:
@@ -75,8 +88,17 @@ class Kernels(Protocol):
     def raw_product(self, a: Array, b: Array, bias: Array | None, room: Array | None) -> Array:
         """Give a·bᵀ + bias as the host is fastest at, in the room that there is for it."""
 
-    def softmax(self, z: Array, level: Array) -> tuple[Array, Array]:
-        """Give the softmax of each row and log Σ exp(z − level), of its largest or 0; z is used up."""
+    def softmax(self, zs: list[Array], level: Array) -> tuple[list[Array], Array | None, Array]:
+        """Give the softmax of each row, and log Σ exp(z − level), of its largest or 0; zs are used up.
+
+        The number a row between the two has yet to divide the first; None is 1.
+        """
+
+    def exponentials(self, z: Array, level: Array) -> Array:
+        """Give exp(z − level); z is used up."""
+
+    def slopes(self, e: Array, t: Array, level: Array) -> Array:
+        """Give e·(t − level); t is used up."""
 
     def weighed(self, x: Array, c: Array) -> Array:
         """Give c·x, a number a row, as `added` takes it."""

@@ -10,10 +10,14 @@ import numpy as np
 from pullback.ops.linear.kernels import Carry, Folded, Step
 from pullback.ops.linear.plain import HELD as HELD
 from pullback.ops.linear.plain import added as added
+from pullback.ops.linear.plain import after as after
+from pullback.ops.linear.plain import exponentials as exponentials
 from pullback.ops.linear.plain import fused as fused
+from pullback.ops.linear.plain import pieces as pieces
 from pullback.ops.linear.plain import raw_product as raw_product
 from pullback.ops.linear.plain import room as room
 from pullback.ops.linear.plain import scaled as scaled
+from pullback.ops.linear.plain import slopes as slopes
 from pullback.ops.linear.plain import softmax as softmax
 from pullback.ops.linear.plain import times as times
 from pullback.ops.linear.plain import weighed as weighed

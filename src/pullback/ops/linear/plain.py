@@ -6,12 +6,21 @@ They write over nothing, and ask the host for its products and its wide dtype.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from pullback.namespace import namespace
 from pullback.ops.linear.kernels import Array, kernels_of
 
 HELD = 2**24
+
+
+def pieces(w: Array, tokens: int) -> list[tuple[Any, Any]]:
+    return [(0, kernels_of(w).length(w))]
+
+
+def after(*arrays: Array) -> AbstractContextManager[Any]:
+    return nullcontext()
 
 
 def room(x: Array, w: Array, size: int) -> None:
@@ -24,11 +33,19 @@ def raw_product(a: Array, b: Array, bias: Array | None, room: Array | None) -> A
     return z if bias is None else z + k.wide(bias)
 
 
-def softmax(z: Array, level: Array) -> tuple[Array, Array]:
-    xp = namespace(z)
-    e = xp.exp(z - level[:, None])
-    total = xp.sum(e, axis=1)
-    return e / total[:, None], xp.log(total)
+def softmax(zs: list[Array], level: Array) -> tuple[list[Array], Array, Array]:
+    xp = namespace(level)
+    es = [exponentials(z, level[:, None]) for z in zs]
+    total = sum(xp.sum(e, axis=1) for e in es)
+    return es, total, xp.log(total)
+
+
+def exponentials(z: Array, level: Array) -> Array:
+    return namespace(z).exp(z - level)
+
+
+def slopes(e: Array, t: Array, level: Array) -> Array:
+    return e * (t - level)
 
 
 def times(dy: Array, parts: Sequence[Array]) -> list[Array]:

@@ -1,7 +1,8 @@
 """TensorFlow: a loop with one turn at a time in a graph, a loop of Python in eager mode.
 
 A graph starts whatever is ready, so independent chunks would all be alive at once: the loop has a carry. XLA
-writes a carry in its place, and one operation gives loss and slopes: there the gradient comes with the loss.
+writes a carry in its place, and one operation gives loss and slopes. A graph without it makes a sum beside
+its terms, so it sums up pieces, one after the other. In both the gradient comes with the loss.
 """
 
 from __future__ import annotations
@@ -12,11 +13,14 @@ from typing import Any
 import tensorflow as tf
 
 from pullback.hosts.tensorflow.callback import compiling
+from pullback.ops.linear.chunks import piece_of
 from pullback.ops.linear.kernels import Carry, Folded, Step
 from pullback.ops.linear.plain import added as added
+from pullback.ops.linear.plain import exponentials as exponentials
 from pullback.ops.linear.plain import raw_product as raw_product
 from pullback.ops.linear.plain import room as room
 from pullback.ops.linear.plain import scaled as scaled
+from pullback.ops.linear.plain import slopes as slopes
 from pullback.ops.linear.plain import softmax as softmax
 from pullback.ops.linear.plain import times as times
 from pullback.ops.linear.plain import weighed as weighed
@@ -25,7 +29,29 @@ HELD = 2**23  # XLA has a second array of that size, for the slopes
 
 
 def adds_in_place(w: Any) -> bool:
-    return not tf.executing_eagerly() and compiling()
+    return not tf.executing_eagerly() and (compiling() or (w.shape[0] is not None and is_near(w)))
+
+
+def pieces(w: Any, tokens: int) -> list[tuple[Any, Any]]:
+    count = length(w)
+    if tf.executing_eagerly() or compiling() or not isinstance(count, int):
+        return [(0, count)]
+    size = piece_of(tokens, count)
+    return [(first, min(size, count - first)) for first in range(0, count, size)]
+
+
+def at(w: Any, labels: Any) -> Any:
+    return wide(tf.gather(w, tf.clip_by_value(labels, 0, length(w) - 1)))
+
+
+def hit(a: Any, labels: Any, values: Any) -> Any:
+    index = tf.clip_by_value(labels, 0, length(a) - 1)
+    inside = tf.reshape(labels == index, [-1, *[1] * (len(values.shape) - 1)])
+    return tf.tensor_scatter_nd_add(a, index[:, None], tf.where(inside, values, tf.zeros((), values.dtype)))
+
+
+def after(*arrays: Any) -> Any:
+    return tf.control_dependencies(arrays)
 
 
 def wide(a: Any) -> Any:
@@ -112,12 +138,12 @@ def sums_of(w: Any) -> Any:
 
 def fused(
     z: Any, labels: Any, *, cap: float | None, smoothing: float, z_loss: float
-) -> tuple[Any, Any] | None:
+) -> tuple[Any, list[Any], None] | None:
     if cap is not None or smoothing or z_loss or z.dtype.size < 4:
         return None
     index = _clipped(z, labels)  # one that does not count weighs 0, one outside NaN
     made = tf.raw_ops.SparseSoftmaxCrossEntropyWithLogits(features=z, labels=index)
-    return made.loss, made.backprop
+    return made.loss, [made.backprop], None
 
 
 def _inside(z: Any, places: Any) -> tuple[Any, Any]:

@@ -10,6 +10,8 @@ import torch
 from pullback import hosts
 from pullback.ops.linear import plain
 from pullback.ops.linear.kernels import Carry, Folded, Step
+from pullback.ops.linear.plain import after as after
+from pullback.ops.linear.plain import pieces as pieces
 
 HELD = 2**24  # with half of it, the sum of dw costs a fifth of the step
 
@@ -122,7 +124,7 @@ def times(dy: Any, parts: Sequence[Any]) -> list[Any]:
     return [dy * (part if _is_fast(part) else wide(part)) for part in parts]
 
 
-def fused(z: Any, labels: Any, **options: Any) -> tuple[Any, Any] | None:
+def fused(z: Any, labels: Any, **options: Any) -> tuple[Any, list[Any], None] | None:
     if not z.is_cuda or z.dtype is torch.float64 or not _free(z) or not hosts.of(z).idle([z]):
         return None
     try:
@@ -131,18 +133,34 @@ def fused(z: Any, labels: Any, **options: Any) -> tuple[Any, Any] | None:
         if error.name != "triton":
             raise
         return None
-    return triton.loss_and_slopes(z, labels, **options)
+    losses, g = triton.loss_and_slopes(z, labels, **options)
+    return losses, [g], None
 
 
-def softmax(z: Any, level: Any) -> tuple[Any, Any]:
+def softmax(zs: list[Any], level: Any) -> tuple[list[Any], Any | None, Any]:
+    (z,) = zs
     if _is_mine(z, level):
         p = torch.softmax(z, 1, out=z)  # row by row: a row stays near the processor
-        return p, -torch.log(p.amax(1))
+        return [p], None, -torch.log(p.amax(1))
     if not _free(z, level):
-        return plain.softmax(z, level)
+        return plain.softmax(zs, level)
     e = z.sub_(level[:, None]).exp_()
     total = e.sum(1)
-    return e.div_(total[:, None]), torch.log(total)
+    return [e], total, torch.log(total)
+
+
+def _is_over(*tensors: Any) -> bool:
+    """Tell whether nobody records or transforms these, so that they may be written over where they are."""
+    return _free(*tensors) and hosts.of(tensors[0]).idle(tensors)
+
+
+def exponentials(z: Any, level: Any) -> Any:
+    # what is asked for anew comes page by page from the system, as slow as what is done to it
+    return z.sub_(level).exp_() if _is_over(z, level) else plain.exponentials(z, level)
+
+
+def slopes(e: Any, t: Any, level: Any) -> Any:
+    return t.sub_(level).mul_(e) if _is_over(e, t, level) else plain.slopes(e, t, level)
 
 
 def weighed(x: Any, c: Any) -> Any:
