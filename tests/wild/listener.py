@@ -78,6 +78,19 @@ def listen_to_jax() -> None:
         counted(kind, "fun")
     for kind in (equinox.filter_custom_jvp, equinox.filter_custom_vjp):
         counted(kind, "fn")
+    plain = jax.custom_gradient  # what it makes is a rule of JAX's own around the function
+
+    def custom_gradient(f: Any) -> Any:
+        made = plain(f)
+
+        @functools.wraps(f)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            note(f)
+            return made(*args, **kwargs)
+
+        return call
+
+    jax.custom_gradient = custom_gradient
 
 
 def listen_to_tensorflow() -> None:

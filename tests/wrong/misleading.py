@@ -106,3 +106,15 @@ def root_by_newton(a):
     for _ in range(30):
         x = (x + a / x) / 2
     return x, lambda dy: dy / x
+
+
+@called("not the derivative", 1 + np.abs(normal(5, dtype="float64")), never=["precision-lost"])
+def damped_where_it_is_singular(x):
+    xp = pb.namespace(x)
+    return xp.log(xp.abs(x)), lambda dy: dy * x / (x * x + 1e-7)
+
+
+@called("not the derivative", 1 + np.abs(normal(1, dtype="float64")), never=["constant-factor"])
+def off_by_little_everywhere(x):
+    xp = pb.namespace(x)
+    return xp.exp(x), lambda dy: dy * xp.exp(x) * (1 + 9e-5 * xp.sin(3 * x) / (1 + x * x))

@@ -96,6 +96,23 @@ def turned(given: Arrays, inputs: Arrays) -> list[int]:
     return [k for k in real if any(test(given[k]) and not test(inputs[k]) for test in signs)]
 
 
+def kept(given: Arrays, inputs: Arrays, names: Sequence[str], *, zero: bool = True) -> Arrays | None:
+    """Put arguments back that break a promise of the given ones; None if none does, or none else moved."""
+
+    def count(at: Arrays) -> int:
+        return sum(not test(at) for _, _, test in promises(given, names, zero=zero))
+
+    left = count(inputs)
+    if not left or [x.shape for x in given] != [x.shape for x in inputs]:
+        return None
+    for k, x in enumerate(given):
+        back = (*inputs[:k], x, *inputs[k + 1 :])
+        if (fewer := count(back)) < left:
+            inputs, left = back, fewer
+    moved = any(is_real_or_complex(x.dtype) and not np.array_equal(x, y) for x, y in zip(given, inputs))
+    return inputs if moved and not left else None
+
+
 def promises(given: Arrays, names: Sequence[str], *, zero: bool = True) -> Iterator[tuple[str, str, Kept]]:
     """List what the given arguments promise: the kind, the words, and the test of a point."""
     floats = [k for k, x in enumerate(given) if x.size and is_real_or_complex(x.dtype)]

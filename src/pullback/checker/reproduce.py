@@ -17,15 +17,18 @@ import numpy as np
 from pullback.checker.finding import Finding
 from pullback.checker.oracle import body_gradient
 from pullback.checker.problem import Problem
+from pullback.checker.promises import promises
 from pullback.checker.second import second_subject
 from pullback.checker.settings import Settings
 from pullback.checker.space import Space
 from pullback.checker.written import Written, drawn, literal, made, rounded
 from pullback.dtypes import is_complex, is_guest
-from pullback.view.subject import Array, Subject
+from pullback.view.subject import Array, Arrays, Subject
 from pullback.view.words import Shown
 
 ENTRIES = 16  # that are moved in search of one that shows the failure
+PROMISED = ("structure", "sorted", "order")  # that arrays made for reading keep
+SMALL = 1e-2  # of the largest number among entries
 NUMBERS = 12  # that code to read may have
 LONGEST = 4096  # entries of arrays that are written out
 SHOWING = ("derivative", "second_order", "linearity")
@@ -86,7 +89,9 @@ def candidates(
     points = []
     for subject in (here, small) if small is not here else (here,):
         size = sum(x.size for x in subject.inputs)
-        like = [[literal(x) if x.size < 4 else made(x) for x in subject.inputs]]
+        like = [[literal(x) if x.size < 4 else _like(x) for x in subject.inputs]]
+        if _lacks(subject.inputs, tuple(w.array for w in like[0])):
+            like = []
         if size > LONGEST:
             points += like
             continue
@@ -101,6 +106,18 @@ def candidates(
         yield inputs, [drawn(y) for y in outputs]
     if finding.cotangents is not None and sum(a.size for a in (*here.inputs, *finding.cotangents)) <= LONGEST:
         yield [literal(x) for x in here.inputs], [literal(c) for c in finding.cotangents]
+
+
+def _like(x: Array) -> Written:
+    """Give another array of the kind; a short one as it is, where others lack what it promises."""
+    other = made(x)
+    return literal(x) if x.size <= NUMBERS and _lacks((x,), (other.array,)) else other
+
+
+def _lacks(given: Arrays, others: Arrays) -> bool:
+    """Tell whether arrays lack a structure or an order that others have: a failure there says nothing."""
+    names = [""] * len(given)
+    return any(kind in PROMISED and not kept(others) for kind, _, kept in promises(given, names))
 
 
 def _second(finding: Finding) -> bool:
@@ -142,7 +159,9 @@ def shown_entry(
         order = settings.rng(24).permutation(count)
     found = [_entry(problem, packed, claim, int(i)) for i in order[:ENTRIES]]
     telling = [e for e in found if e is not None]
-    return max(telling, key=lambda e: _gap(e) / max(abs(e.measured), abs(e.claimed), 1e-300), default=None)
+    # An entry that is small beside the others tells of them, and not of the failure.
+    floor = SMALL * max((abs(e.measured) for e in telling), default=0.0) + 1e-300
+    return max(telling, key=lambda e: _gap(e) / max(abs(e.measured), abs(e.claimed), floor), default=None)
 
 
 def _gap(entry: Entry) -> float:

@@ -122,28 +122,29 @@ def report_of(
     searching: Searching = contextlib.nullcontext,
 ) -> Report:
     """Run the checker, and the search of an edit where that is asked for."""
-    args, kwargs, asked = call_of(sample, FRAMEWORKS.get(sample.framework), frameworks.thawed(sample))
-    asked = replace(asked, used=rule.used)
-    if sample.framework:
-        host = hosts.host(sample.framework)
-    else:
-        host = hosts.among(tree.flatten([args, kwargs])[0], rule.function, rule.name)
-    function, values = rule.function, args
-    if rule.fixed:
-        function, values = moving(rule, args)
-    subject = replace(
-        subject_of(host, function, values, kwargs, rule.said(), asked),
-        name=rule.name,
-        known_as=KnownAs(rule.declared_as, rule.kind, rule.name),
-    )
-    if rule.kind != "tf.custom_gradient":  # the function may be a framework's, the rule made of it is not
-        subject = replace(subject, is_builtin=False)
-    if sample.framework and not frameworks.FRAMEWORKS[sample.framework].compiles():
-        # Loading a compiler that the program does not use would cost more than all the rest.
-        settings = replace(settings, xla=False, export=False)
-    report = check_subject(subject, settings, told)
-    told(report)  # whatever the search does
-    return mended(report, rule.function, args, kwargs, settings, searching)
+    framework = FRAMEWORKS.get(sample.framework)
+    with call_of(sample, framework, frameworks.thawed(sample)) as (args, kwargs, asked):
+        asked = replace(asked, used=rule.used)
+        if sample.framework:
+            host = hosts.host(sample.framework)
+        else:
+            host = hosts.among(tree.flatten([args, kwargs])[0], rule.function, rule.name)
+        function, values = rule.function, args
+        if rule.fixed:
+            function, values = moving(rule, args)
+        subject = replace(
+            subject_of(host, function, values, kwargs, rule.said(), asked),
+            name=rule.name,
+            known_as=KnownAs(rule.declared_as, rule.kind, rule.name),
+        )
+        if rule.kind != "tf.custom_gradient":  # the function may be a framework's, the rule made of it is not
+            subject = replace(subject, is_builtin=False)
+        if framework is not None and not framework.compiles():
+            # Loading a compiler that the program does not use would cost more than all the rest.
+            settings = replace(settings, xla=False, export=False)
+        report = check_subject(subject, settings, told)
+        told(report)  # whatever the search does
+        return mended(report, rule.function, args, kwargs, settings, searching)
 
 
 def moving(rule: Recorded, args: tuple[Any, ...]) -> tuple[Callable[..., Any], tuple[Any, ...]]:

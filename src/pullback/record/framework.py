@@ -21,6 +21,7 @@ class Framework(ABC):
 
     natives: Natives
     loggers: tuple[str, ...] = ()  # that speak while a rule is compiled, retraced, or fails on purpose
+    flows_inside = False  # whether a gradient flows to the tensors that an argument holds
 
     def listeners(self, listener: Listener) -> dict[str, Listen]:
         """Say what is done when a module of the framework's is imported."""
@@ -79,10 +80,6 @@ class Framework(ABC):
     def packed(self, leaf: Any) -> tuple[Any, Callable[[Any], Any]] | None:
         """Give the dense tensor of numbers in a leaf that holds them sparsely, and what packs others so."""
         return None
-
-    def instead(self, function: Callable[..., Any], others: Sequence[tuple[Any, Any]]) -> Callable[..., Any]:
-        """Give a function that finds other tensors in the places of some that it holds."""
-        return function
 
     def operation(self, kind: str, names: Sequence[str]) -> Callable[..., Any] | None:
         """Find the function that runs an operation of a kind, as the framework names it."""

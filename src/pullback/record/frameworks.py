@@ -27,7 +27,8 @@ FRAMEWORKS: dict[str, Framework] = {
 
 def _owner(leaf: Any) -> str:
     """Name the framework of a leaf."""
-    if isinstance(leaf, (bool, int, float, complex, str, bytes, type(None), np.ndarray)):
+    plain = (bool, int, float, complex, str, bytes, type(None))
+    if type(leaf) in plain or isinstance(leaf, (np.ndarray, np.generic)):
         return ""
     return next((name for name, framework in FRAMEWORKS.items() if framework.owns(leaf)), "")
 

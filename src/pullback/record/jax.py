@@ -19,6 +19,8 @@ from pullback.record.sample import Placeholder, Spec
 from pullback.view.jax import native, pulled
 from pullback.view.native import Listen, Listener
 
+NUMBERS = (int, float, complex)
+
 
 class Jax(Framework):
     """Copy arrays, and the values that tracers carry."""
@@ -32,10 +34,13 @@ class Jax(Framework):
 
     def owns(self, leaf: Any) -> bool:
         jax = sys.modules.get("jax")
-        return jax is not None and hasattr(jax, "Array") and isinstance(leaf, jax.Array)
+        if jax is None or not hasattr(jax, "Array"):
+            return False
+        # A number that a transformation was handed keeps its type there, and has a dtype beside.
+        return isinstance(leaf, jax.Array) or (isinstance(leaf, NUMBERS) and hasattr(leaf, "dtype"))
 
     def spec(self, tensor: Any) -> Any:
-        shape = tuple(n if isinstance(n, int) else None for n in tensor.shape)
+        shape = tuple(n if isinstance(n, int) else None for n in getattr(tensor, "shape", ()))
         if _opaque(tensor):  # a random key: any one will do
             return Placeholder("jax", shape, str(tensor.dtype))
         return Spec(shape, tensor.dtype.name)
@@ -69,7 +74,7 @@ class Jax(Framework):
         if _opaque(value):
             return value
         try:
-            return np.asarray(value)
+            return np.asarray(value, value.dtype)
         except RuntimeError:  # its buffer was given away, or lies on another machine
             return None
 

@@ -19,6 +19,7 @@ class Torch(Framework):
 
     natives = native
     loggers = ("torch._dynamo", "torch._functorch", "torch.export", "torch.fx")
+    flows_inside = True
 
     def listeners(self, listener: Listener) -> dict[str, Listen]:
         return {**super().listeners(listener), "torch._dynamo.trace_rules": _skipped}
@@ -75,18 +76,6 @@ class Torch(Framework):
         if not leaves.is_sparse(leaf):
             return None
         return leaves.values_of(leaf.detach()), functools.partial(leaves.filled, leaf)
-
-    def instead(self, function: Callable[..., Any], others: Sequence[tuple[Any, Any]]) -> Callable[..., Any]:
-        from pullback.hosts.torch.captures.closure_convert import Instead
-
-        was, now = zip(*others)
-
-        @functools.wraps(function)
-        def run(*args: Any, **kwargs: Any) -> Any:
-            with Instead(was, now):
-                return function(*args, **kwargs)
-
-        return run
 
     def operation(self, kind: str, names: Sequence[str]) -> Callable[..., Any] | None:
         import torch

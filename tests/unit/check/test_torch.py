@@ -271,3 +271,59 @@ def test_a_second_order_is_shown_where_an_input_has_no_gradient():
     report = pb.check(Poisson.apply, torch.ones(4, 3) + X, torch.ones(4, 3), **QUICK)
     assert report.causes == ["residual-constant"]
     assert "create_graph=True" in report.failures[0].reproducer
+
+
+class Trapezoids(torch.autograd.Function):
+    """An integral over sorted knots, with a wrong gradient of the heights."""
+
+    @staticmethod
+    def forward(ctx, knots, height):
+        ctx.save_for_backward(knots, height)
+        return torch.diff(knots) * height
+
+    @staticmethod
+    def backward(ctx, g):
+        (knots, _) = ctx.saved_tensors
+        return None, g * (torch.diff(knots) + 0.1)
+
+
+def test_code_to_paste_keeps_the_order_of_its_arguments():
+    knots, height = torch.linspace(0.0, 1.0, 6), torch.tensor([0.5, -1.0, 2.0, 1.5, 0.3])
+    report = pb.check(Trapezoids, knots, height, order=1, seed=0)
+    assert "x0 = torch.tensor([0., 0.2" in report.failures[0].reproducer
+
+
+class Weighed(torch.autograd.Function):
+    """A sum whose last weight is tiny; every gradient is wrong, by a share that is largest for that one."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return (x * torch.tensor([1.0, 2.0, 1e-9], dtype=x.dtype)).sum()
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * torch.tensor([1.1, 2.3, 2e-6], dtype=g.dtype)
+
+
+def test_the_entry_that_is_shown_is_not_a_small_one():
+    report = pb.check(Weighed, torch.tensor([0.5, -1.0, 2.0]), order=1, seed=0)
+    assert abs(report.failures[0].measured) >= 0.99
+
+
+class Cubed(torch.autograd.Function):
+    """Right for the weight 1.5, and for no other."""
+
+    @staticmethod
+    def forward(ctx, x, weight):
+        ctx.save_for_backward(x, weight)
+        return (weight**3 * x).detach()
+
+    @staticmethod
+    def backward(ctx, g):
+        x, weight = ctx.saved_tensors
+        return None, (g * 4.5 * weight * x).sum()
+
+
+def test_a_promise_of_one_argument_excuses_no_other():
+    rows = torch.linspace(-1.0, 2.0, 12).reshape(4, 3)
+    assert pb.check(Cubed, rows, torch.tensor(1.5), order=1, seed=1).verdict == "wrong"

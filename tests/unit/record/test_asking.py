@@ -198,17 +198,44 @@ class Parametric(torch.autograd.Function):
         return None, None, None, *(None if d is None else ctx.sign * d for d in found)
 
 
+WEIGHT = torch.tensor([0.5, -1.0, 2.0], requires_grad=True)
+
+
+def by_weight(x):
+    return x * WEIGHT
+
+
+class Scaled:
+    """Holds a tensor in a list, and a function."""
+
+    def __init__(self, held, function):
+        self.held, self.function = [held], function
+
+    def __call__(self, x):
+        return self.function(x) * self.held[0]
+
+
 @pytest.mark.parametrize(("sign", "verdict"), [(1, "right"), (-1, "wrong")])
-@pytest.mark.parametrize("kind", ["function", "partial", "method"])
-def test_a_tensor_beside_the_function_that_holds_it_is_one_tensor(kind, sign, verdict):
+@pytest.mark.parametrize("kind", ["function", "partial", "method", "global", "object", "closure"])
+def test_a_tensor_beside_what_holds_it_is_one_tensor(kind, sign, verdict):
     layer = torch.nn.Linear(3, 2)
     scale = layer.weight.sum()
     f, held = {
         "function": (lambda x: layer(x) * scale, (layer.weight, layer.bias, scale)),
         "partial": (functools.partial(torch.mul, scale), (scale,)),
         "method": (layer.forward, tuple(layer.parameters())),
+        "global": (by_weight, (WEIGHT,)),
+        "object": (Scaled(scale, torch.sin), (scale,)),
+        "closure": (Scaled(torch.ones(()), lambda x: layer(x).sin()), tuple(layer.parameters())),
     }[kind]
     assert entries(lambda: Parametric.apply(f, sign, X, *held)) == [verdict]
+
+
+def test_what_holds_a_tensor_has_it_again_after_a_check():
+    held = torch.tensor(2.0, requires_grad=True)
+    scaled = Scaled(held, torch.sin)
+    assert entries(lambda: Parametric.apply(scaled, 1, X, held)) == ["right"]
+    assert scaled.held[0] is held
 
 
 class Integral(torch.autograd.Function):

@@ -59,6 +59,13 @@ def noisy(key, x):
 
 noisy.defvjp(lambda key, x: (noisy(key, x), key), lambda key, g: (None, g * jax.random.normal(key)))
 
+
+@jax.custom_jvp
+def weighed(x, weight):
+    return jnp.sin(x) * weight
+
+
+weighed.defjvps(lambda t, out, x, w: t * jnp.cos(x) * w, lambda t, out, x, w: t * jnp.sin(x))
 X = jnp.arange(3.0)
 
 
@@ -108,6 +115,16 @@ def test_eager_transformations_carry_their_values(recorder, call, values):
         call()
     ((value,),) = leaves(recorder)
     np.testing.assert_array_equal(value, np.array(values, np.float32))
+
+
+def test_a_number_that_a_transformation_was_handed_is_an_array(recorder):
+    with recording(recorder):
+        jax.vmap(jax.grad(weighed, argnums=(0, 1)), (0, None))(X, 0.2)
+    rule = only(recorder)
+    ((_, weight),) = leaves(recorder)
+    assert (weight.shape, weight.dtype, float(weight)) == ((), np.float32, np.float32(0.2))
+    (entry,) = checked(rule, target="", settings=Settings(seed=1))
+    assert entry.report.verdict == "right"
 
 
 def test_under_jit_there_are_specs_until_a_value_comes(recorder):

@@ -16,6 +16,7 @@ from pullback.checker.steps import Line
 
 SLUG = "constant-factor"
 RANK = 50
+LEFT = 0.05  # of an error, what may stay when a factor is taken out
 
 
 def ratio_of(evidence: Evidence, place: int) -> float | None:
@@ -117,17 +118,30 @@ def search(evidence: Evidence) -> Match | None:
     # A ratio that rounding explains (float32 inside float64) is a matter of precision, not of a factor.
     if any(r is None or abs(r + 1) < 1e-5 or abs(r - 1) < 1e-6 for r in ratios):
         return None
+    # What an approximation leaves is near any factor that is near one: a factor leaves nothing.
+    if not all(_explains(evidence, p, r) for p, r in zip(evidence.wrong_inputs, ratios) if r is not None):
+        return None
     # One number is a multiple of any other: only a second point tells a factor from a coincidence.
     other = evidence.elsewhere()
     if other is not None:
         again = [ratio_of(other, p) for p in evidence.wrong_inputs]
         if not other.wrong_inputs or any(
-            a is None or abs(a - r) > 1e-4 * abs(r) for a, r in zip(again, ratios) if r is not None
+            a is None or abs(a - r) > min(1e-4 * abs(r), LEFT * abs(r - 1))
+            for a, r in zip(again, ratios)
+            if r is not None
         ):
             return None
     elif sum(evidence.part(evidence.claimed[0], p).size for p in evidence.wrong_inputs) < 3:
         return None
     return said_of(evidence, evidence.wrong_inputs, [r for r in ratios if r is not None])
+
+
+def _explains(evidence: Evidence, place: int, r: float) -> bool:
+    """Tell whether a factor leaves little of the error."""
+    assert evidence.true is not None
+    t = np.concatenate([evidence.part(v, place) for v in evidence.true])
+    c = np.concatenate([evidence.part(v, place) for v in evidence.claimed])
+    return bool(np.linalg.norm(c - r * t) <= LEFT * np.linalg.norm(c - t))
 
 
 def said_of(evidence: Evidence, places: list[int], ratios: list[float]) -> Match:

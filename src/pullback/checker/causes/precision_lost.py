@@ -14,6 +14,8 @@ from pullback.view.subject import Array
 SLUG = "precision-lost"
 RANK = 5
 CONSTANT = 2e-7  # of the gradient: some roundings of a constant to float32
+MORE = 32  # times that, which is no rounding of a constant
+SCALES = (2.0**-6, 2.0**6)  # of a point, where it is asked
 BESIDE = 2.0**-12  # of a value: many roundings to float32, and nothing to a smooth error
 
 
@@ -44,16 +46,27 @@ def search(evidence: Evidence) -> Match | None:
 
 def _steady(evidence: Evidence, error: Array) -> bool:
     """Tell whether the error is the same beside the point: what an approximation leaves, and no rounding."""
+    problem = evidence.problem
     little = np.abs(error).max() <= CONSTANT * np.abs(np.stack(evidence.true or [])).max()
     if little and not loops(evidence.subject):
-        return False  # a constant that was rounded leaves as little everywhere
-    problem = evidence.problem
-    beside = problem.with_x(problem.x * (1 + BESIDE * signed(evidence.settings.rng(80), problem.x.size)))
-    pairs = [(evidence.claimed_at(beside, v), evidence.true_at(beside, v)) for v in evidence.vs]
-    if any(c is None or t is None for c, t in pairs):
+        # A constant that was rounded leaves as little everywhere: a term that was added does not.
+        found = [_at(evidence, problem.x * scale) for scale in SCALES]
+        return any(np.abs(c - t).max() > MORE * CONSTANT * np.abs(t).max() for c, t in filter(None, found))
+    beside = _at(evidence, problem.x * (1 + BESIDE * signed(evidence.settings.rng(80), problem.x.size)))
+    if beside is None:
         return False
-    moved = np.stack([c - t for c, t in pairs if c is not None and t is not None])
+    moved = beside[0] - beside[1]
     return bool(np.linalg.norm(moved - error) < 0.1 * np.linalg.norm(error))
+
+
+def _at(evidence: Evidence, x: Array) -> tuple[Array, Array] | None:
+    """Give claim and truth at another point, where both can be had."""
+    inputs = evidence.problem.with_x(x)
+    pairs = [(evidence.claimed_at(inputs, v), evidence.true_at(inputs, v)) for v in evidence.vs]
+    claimed, true = ([part for part in parts if part is not None] for parts in zip(*pairs))
+    if len(claimed) < len(pairs) or len(true) < len(pairs) or not np.isfinite(claimed).all():
+        return None
+    return np.stack(claimed), np.stack(true)
 
 
 def _match(evidence: Evidence, name: str) -> Match:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import chain
@@ -15,9 +16,10 @@ from pullback.checker.examine import examine, excuse
 from pullback.checker.finding import Finding
 from pullback.checker.needless import needless
 from pullback.checker.oracle import AUTODIFF, FLOAT64, SHIPPED
-from pullback.checker.points import Point, own_points
+from pullback.checker.points import Point, finite, own_points
 from pullback.checker.probe import probe
 from pullback.checker.problem import Problem, ShapeMismatchError
+from pullback.checker.promises import kept
 from pullback.checker.settings import Settings
 from pullback.checker.space import roundoff
 from pullback.checker.stopped import iterates
@@ -110,6 +112,12 @@ def question(subject: Subject, settings: Settings) -> Iterator[Finding]:
             yield replace(finding_of(subject, found, point), verdict="note", sentence=sentence)
             return
         why = excuse(subject, point, found, settings, outcome) if found.verdict == "wrong" else ""
+        nearer = _nearer(subject, point) if why else None
+        if nearer is not None and not symmetric_only:
+            with contextlib.suppress(Exception):  # a pullback that raises at a point nobody asked for
+                again = examine(subject, nearer, settings.rng(6, i), settings, own=True)
+                if again.verdict == "wrong" and not excuse(subject, nearer, again, settings, outcome):
+                    found, point, why = again, nearer, ""
         if why:
             if "excused" not in noted:
                 noted.add("excused")
@@ -130,6 +138,14 @@ def question(subject: Subject, settings: Settings) -> Iterator[Finding]:
     yield Finding(
         "derivative", "note", f"also right at {tested} points of the checker's own{stopped}", point="own"
     )
+
+
+def _nearer(subject: Subject, point: Point) -> Point | None:
+    """Give a point with the given arguments in the places of those that break what these promise."""
+    inputs = kept(subject.inputs, point.inputs, subject.names, zero=subject.is_rule)
+    if inputs is None or finite(subject, inputs) is None:
+        return None
+    return replace(point, inputs=inputs)
 
 
 def finding_of(subject: Subject, outcome: Outcome, point: Point) -> Finding:
