@@ -6,6 +6,7 @@ point that breaks such a promise says nothing about the rule at the arguments it
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeAlias
 
@@ -96,21 +97,35 @@ def turned(given: Arrays, inputs: Arrays) -> list[int]:
     return [k for k in real if any(test(given[k]) and not test(inputs[k]) for test in signs)]
 
 
-def kept(given: Arrays, inputs: Arrays, names: Sequence[str], *, zero: bool = True) -> Arrays | None:
-    """Put arguments back that break a promise of the given ones; None if none does, or none else moved."""
+def keeping(given: Arrays, inputs: Arrays, names: Sequence[str], *, zero: bool = True) -> Iterator[Arrays]:
+    """Give points beside one that breaks a promise of the given arguments, which keep them all.
+
+    The arguments that break one are put back; or those that are to be above others are moved there.
+    """
 
     def count(at: Arrays) -> int:
         return sum(not test(at) for _, _, test in promises(given, names, zero=zero))
 
-    left = count(inputs)
-    if not left or [x.shape for x in given] != [x.shape for x in inputs]:
-        return None
+    if not count(inputs) or [x.shape for x in given] != [x.shape for x in inputs]:
+        return
+    back = inputs
     for k, x in enumerate(given):
-        back = (*inputs[:k], x, *inputs[k + 1 :])
-        if (fewer := count(back)) < left:
-            inputs, left = back, fewer
-    moved = any(is_real_or_complex(x.dtype) and not np.array_equal(x, y) for x, y in zip(given, inputs))
-    return inputs if moved and not left else None
+        back = min(back, (*back[:k], x, *back[k + 1 :]), key=count)
+    for point in (back, _lifted(given, inputs)):
+        floats = ((x, y) for x, y in zip(given, point) if is_real_or_complex(x.dtype))
+        if not count(point) and not all(np.array_equal(x, y) for x, y in floats):
+            yield point
+
+
+def _lifted(given: Arrays, inputs: Arrays) -> Arrays:
+    """Move the given arguments that are above others up as far as they have to be, by a whole number."""
+    point = list(inputs)
+    real = [k for k, x in enumerate(given) if x.size and x.dtype.kind == "f"]
+    for a, b in itertools.permutations(real, 2):
+        if _below(given[a], given[b]) and not _below(point[a], point[b]):
+            above = (point[a] - given[b]).max() + (given[b] - given[a]).min()
+            point[b] = (given[b] + max(np.ceil(above), 0)).astype(given[b].dtype)
+    return tuple(point)
 
 
 def promises(given: Arrays, names: Sequence[str], *, zero: bool = True) -> Iterator[tuple[str, str, Kept]]:

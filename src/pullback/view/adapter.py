@@ -236,7 +236,7 @@ class Adapter(Framework):
     def _copy(self, name: str, pulled: bool) -> Subject | None:
         try:
             given = (self.function, self.arguments.args, self.arguments.kwargs)
-            other = type(self)(*given, name, self, self.asked)
+            other = type(self)(*given, name, self, asked=self.asked)
             other.said = self.said
             made, outputs = other.subject(), self.forward()(self.inputs)
             return made if other.ran(pulled) == [output.shape for output in outputs] else None

@@ -327,3 +327,24 @@ class Cubed(torch.autograd.Function):
 def test_a_promise_of_one_argument_excuses_no_other():
     rows = torch.linspace(-1.0, 2.0, 12).reshape(4, 3)
     assert pb.check(Cubed, rows, torch.tensor(1.5), order=1, seed=1).verdict == "wrong"
+
+
+class SquaredBeyond(torch.autograd.Function):
+    """Is wrong by w for an x beyond 2.5, where a factor two is forgotten."""
+
+    @staticmethod
+    def forward(ctx, x, w):
+        ctx.save_for_backward(x, w)
+        return torch.where(x > 2.5, x * w * w, x * w)
+
+    @staticmethod
+    def backward(ctx, g):
+        x, w = ctx.saved_tensors
+        return torch.where(x > 2.5, g * w * w, g * w), torch.where(x > 2.5, g * x * w, g * x).sum()
+
+
+@pytest.mark.parametrize("seed", [3, 4, 5])
+def test_an_order_of_the_arguments_hides_no_branch_that_keeps_it(seed):
+    x, w = torch.tensor([0.3, 1.2, -0.7], requires_grad=True), torch.tensor(2.0, requires_grad=True)
+    report = pb.check(SquaredBeyond.apply, x, w, seed=seed, order=1, xla=False)
+    assert (report.verdict, report.failures[0].where) == ("wrong", "`w`")

@@ -5,6 +5,7 @@ import functools
 import pytest
 import torch
 
+import pullback as pb
 from pullback.checker.settings import Settings
 from pullback.record.checking import checked
 from pullback.record.listening import recording
@@ -229,6 +230,28 @@ def test_a_tensor_beside_what_holds_it_is_one_tensor(kind, sign, verdict):
         "closure": (Scaled(torch.ones(()), lambda x: layer(x).sin()), tuple(layer.parameters())),
     }[kind]
     assert entries(lambda: Parametric.apply(f, sign, X, *held)) == [verdict]
+
+
+class Layer(torch.nn.Module):
+    """A rule as a method: it is handed an object beside the tensors, and answers for a parameter."""
+
+    def __init__(self, factor):
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.tensor([0.3, -0.8, 1.7]))
+        self.factor = factor
+
+    @pb.custom_gradient
+    def scale(self, x, held):
+        def grad(dy, variables=None):
+            return dy * self.weight, [self.factor * (dy * x).sum(0)]
+
+        return x * self.weight, grad
+
+
+@pytest.mark.parametrize(("factor", "verdict"), [(1.0, "right"), (2.0, "wrong")])
+def test_the_parameter_of_a_method_is_checked_whatever_else_is_passed(factor, verdict):
+    layer = Layer(factor)
+    assert entries(lambda: layer.scale(X.clone().requires_grad_(), Scaled(0, torch.sin))) == [verdict]
 
 
 def test_what_holds_a_tensor_has_it_again_after_a_check():

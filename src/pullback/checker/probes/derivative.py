@@ -19,7 +19,7 @@ from pullback.checker.oracle import AUTODIFF, FLOAT64, SHIPPED
 from pullback.checker.points import Point, finite, own_points
 from pullback.checker.probe import probe
 from pullback.checker.problem import Problem, ShapeMismatchError
-from pullback.checker.promises import kept
+from pullback.checker.promises import keeping
 from pullback.checker.settings import Settings
 from pullback.checker.space import roundoff
 from pullback.checker.stopped import iterates
@@ -112,12 +112,12 @@ def question(subject: Subject, settings: Settings) -> Iterator[Finding]:
             yield replace(finding_of(subject, found, point), verdict="note", sentence=sentence)
             return
         why = excuse(subject, point, found, settings, outcome) if found.verdict == "wrong" else ""
-        nearer = _nearer(subject, point) if why else None
-        if nearer is not None and not symmetric_only:
+        for nearer in _nearer(subject, point) if why and not symmetric_only else ():
             with contextlib.suppress(Exception):  # a pullback that raises at a point nobody asked for
                 again = examine(subject, nearer, settings.rng(6, i), settings, own=True)
                 if again.verdict == "wrong" and not excuse(subject, nearer, again, settings, outcome):
                     found, point, why = again, nearer, ""
+                    break
         if why:
             if "excused" not in noted:
                 noted.add("excused")
@@ -140,12 +140,11 @@ def question(subject: Subject, settings: Settings) -> Iterator[Finding]:
     )
 
 
-def _nearer(subject: Subject, point: Point) -> Point | None:
-    """Give a point with the given arguments in the places of those that break what these promise."""
-    inputs = kept(subject.inputs, point.inputs, subject.names, zero=subject.is_rule)
-    if inputs is None or finite(subject, inputs) is None:
-        return None
-    return replace(point, inputs=inputs)
+def _nearer(subject: Subject, point: Point) -> Iterator[Point]:
+    """Give points beside one that breaks what the given arguments promise, which keep that."""
+    for inputs in keeping(subject.inputs, point.inputs, subject.names, zero=subject.is_rule):
+        if finite(subject, inputs) is not None:
+            yield replace(point, inputs=inputs)
 
 
 def finding_of(subject: Subject, outcome: Outcome, point: Point) -> Finding:

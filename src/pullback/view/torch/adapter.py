@@ -24,8 +24,8 @@ from pullback.hosts.keras import is_layer
 from pullback.hosts.torch import HOST
 from pullback.hosts.torch.private import tracing_backend
 from pullback.patched import patched
-from pullback.view import arguments
 from pullback.view.adapter import Adapter, itself
+from pullback.view.arguments import EVERYTHING, Asked, is_array
 from pullback.view.framework import Run, Vjp
 from pullback.view.rules import How
 from pullback.view.subject import Array, Arrays, Cotangents, Pullback, Subject
@@ -46,12 +46,12 @@ class TorchAdapter(Adapter):
     builtin = ("torch", "keras")
     slow = frozenset({"torch.compile"})
     apart: frozenset[int] = frozenset()  # outputs that are said to have no gradient
-
     seeded = False  # whether every call draws the same numbers
     read = Read()  # what it reads beside its arguments
 
-    def __init__(self, function: Any, args: tuple[Any, ...], *rest: Any, **options: Any) -> None:
-        super().__init__(*bound(function, args), *rest, **options)
+    def __init__(self, function: Any, args: Any, *rest: Any, asked: Asked = EVERYTHING) -> None:
+        function, args, asked = bound(function, args, asked)
+        super().__init__(function, args, *rest, asked=asked)
 
     @contextlib.contextmanager
     def surroundings(self) -> Iterator[None]:
@@ -64,7 +64,7 @@ class TorchAdapter(Adapter):
     def is_input(self, leaf: Any) -> bool:
         if isinstance(leaf, torch.Tensor) and leaf.layout != torch.strided and self.asked.is_still(leaf):
             return False
-        return arguments.is_array(leaf) or isinstance(leaf, torch.Tensor) or HOST.owns(type(leaf))
+        return is_array(leaf) or isinstance(leaf, torch.Tensor) or HOST.owns(type(leaf))
 
     def requested(self, leaves: Sequence[Any]) -> list[bool]:
         """Take the flags of the arguments, once one is set: as PyTorch itself does."""
@@ -79,10 +79,10 @@ class TorchAdapter(Adapter):
             return leaves.values_of(value.detach())
         if isinstance(value, torch.Tensor):
             return HOST.tensor(value.detach(), where=self.name, argument=name)
-        return leaves.tensor_of(np.asarray(value)) if arguments.is_array(value) else torch.as_tensor(value)
+        return leaves.tensor_of(np.asarray(value)) if is_array(value) else torch.as_tensor(value)
 
     def output(self, leaf: Any) -> Any:
-        return leaves.tensor_of(np.asarray(leaf)) if arguments.is_array(leaf) else None
+        return leaves.tensor_of(np.asarray(leaf)) if is_array(leaf) else None
 
     def array(self, tensor: Any) -> Array:
         return leaves.array_of(tensor)

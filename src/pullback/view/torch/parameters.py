@@ -7,8 +7,8 @@ when the call has ended, and what `torch.func.functional_call` puts into a modul
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -18,26 +18,28 @@ from pullback.hosts.keras import numbered
 from pullback.hosts.torch import modules
 from pullback.hosts.torch.private import tree_leaves
 from pullback.rule import Rule, reach
-from pullback.view.arguments import Arguments
+from pullback.view.arguments import Arguments, Asked
 from pullback.view.torch.recorded import behind
 from pullback.view.torch.words import DATA
 
 
-def bound(function: Any, args: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
+def bound(function: Any, args: tuple[Any, ...], asked: Asked) -> tuple[Any, tuple[Any, ...], Asked]:
     """Bind a rule that is a method to its module: what it reads through `self` is captured."""
     rule = getattr(function, "rule", None)
-    if not isinstance(rule, Rule) or next(iter(rule.signature.parameters), "") != "self":
-        return function, args
-    if not args or not isinstance(args[0], torch.nn.Module):
-        return function, args
-    return function.__get__(modules.with_parameters(args[0])), args[1:]
+    is_method = isinstance(rule, Rule) and next(iter(rule.signature.parameters), "") == "self"
+    if not is_method or hasattr(function, "__self__") or not args or not isinstance(args[0], torch.nn.Module):
+        return function, args, asked
+    module, built = modules.with_parameters(args[0]), asked.built
+    if built is not None:
+        asked = dataclasses.replace(asked, built=lambda rest: built([module, *rest])[1:])
+    return function.__get__(module), args[1:], asked
 
 
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class Read:
     """Parameters by name, which take other values for a time; and buffers, which a call may change."""
 
-    parameters: dict[str, Any] = field(default_factory=dict)
+    parameters: dict[str, Any] = dataclasses.field(default_factory=dict)
     buffers: Sequence[Any] = ()
     owner: str | None = None  # by which attribute of the callable it reaches them; None: by their names
 
