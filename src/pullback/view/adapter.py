@@ -55,6 +55,7 @@ class Adapter(Framework):
         kwargs: dict[str, Any],
         dtype: str | None = None,
         original: Adapter | None = None,
+        *,
         asked: Asked = EVERYTHING,
     ) -> None:
         self.function = function
@@ -105,9 +106,8 @@ class Adapter(Framework):
 
     def bound(self, parameters: Sequence[Any]) -> Function:
         """Give the callable with these parameters."""
-        if not self.variables:
-            return self.function
-        return layers.with_values(self.function, self.variables, parameters)
+        found = self.variables
+        return layers.with_values(self.function, found, parameters) if found else self.function
 
     def surroundings(self) -> contextlib.AbstractContextManager[Any]:
         """Prepare the framework for a call."""
@@ -234,9 +234,9 @@ class Adapter(Framework):
         return self.copies[name, pulled]
 
     def _copy(self, name: str, pulled: bool) -> Subject | None:
+        args, kwargs = self.arguments.args, self.arguments.kwargs
         try:
-            given = (self.function, self.arguments.args, self.arguments.kwargs)
-            other = type(self)(*given, name, self, asked=self.asked)
+            other = type(self)(self.function, args, kwargs, name, self, asked=self.asked)
             other.said = self.said
             made, outputs = other.subject(), self.forward()(self.inputs)
             return made if other.ran(pulled) == [output.shape for output in outputs] else None

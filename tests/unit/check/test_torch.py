@@ -347,4 +347,5 @@ class SquaredBeyond(torch.autograd.Function):
 def test_an_order_of_the_arguments_hides_no_branch_that_keeps_it(seed):
     x, w = torch.tensor([0.3, 1.2, -0.7], requires_grad=True), torch.tensor(2.0, requires_grad=True)
     report = pb.check(SquaredBeyond.apply, x, w, seed=seed, order=1, xla=False)
-    assert (report.verdict, report.failures[0].where) == ("wrong", "`w`")
+    assert report.verdict == "wrong"
+    assert "x" not in report.failures[0].where

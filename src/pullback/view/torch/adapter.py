@@ -49,9 +49,9 @@ class TorchAdapter(Adapter):
     seeded = False  # whether every call draws the same numbers
     read = Read()  # what it reads beside its arguments
 
-    def __init__(self, function: Any, args: Any, *rest: Any, asked: Asked = EVERYTHING) -> None:
+    def __init__(self, function: Any, args: Any, kwargs: Any, *copy: Any, asked: Asked = EVERYTHING) -> None:
         function, args, asked = bound(function, args, asked)
-        super().__init__(function, args, *rest, asked=asked)
+        super().__init__(function, args, kwargs, *copy, asked=asked)
 
     @contextlib.contextmanager
     def surroundings(self) -> Iterator[None]:
