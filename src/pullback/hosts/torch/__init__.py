@@ -17,6 +17,7 @@ from pullback.dtypes import Kind, kind
 from pullback.errors import UnsupportedInputError
 from pullback.hosts import refusals
 from pullback.hosts.base import Host, Linear, Opener
+from pullback.hosts.dynamo import Counter
 from pullback.hosts.keras import is_weight
 from pullback.hosts.operation import Operation
 from pullback.hosts.overrides import Gradients
@@ -60,7 +61,8 @@ class TorchHost(Host):
     def opener(self, value: Any) -> Opener | None:
         if isinstance(value, torch.nn.Module):
             return modules.opened
-        return _open if type(value) in private.SUPPORTED_NODES else None
+        is_structure = type(value) in private.SUPPORTED_NODES and type(value) is not Counter
+        return _open if is_structure else None
 
     @contextlib.contextmanager
     def alone(self) -> Iterator[None]:
