@@ -30,8 +30,8 @@ class Framework(NamedTuple):
     needed: str  # the least version
     roots: tuple[str, ...]  # the packages that its types stand in
     written: str  # the line by which a user imports it
-    tensor: str  # how he makes a tensor of another array
-    constant: str  # and one of numbers
+    tensor: str  # how a tensor is made of another array
+    constant: str  # and how of numbers
     namespace: str  # the module that speaks the array API for it
 
 

@@ -115,8 +115,6 @@ def _refuses_others(module: torch.nn.Module, given: Arguments) -> bool:
     values |= {name: buffer.clone() for name, buffer in module.named_buffers()}
     try:
         torch.func.functional_call(module, values, given.args, given.kwargs)
-    except CapturedTensorError:
-        return True
-    except Exception:  # the first probe says it
-        return False
+    except Exception as error:  # of any other the first probe speaks
+        return isinstance(error, CapturedTensorError)
     return False
