@@ -10,12 +10,12 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.extend.core import Literal
 
 from pullback.graphs import marks
 from pullback.graphs.framework import MEASURED, Asked, Marked, Sketch, is_user, location_in, sentence
 from pullback.graphs.jax.step import OWN, Step, is_float
 from pullback.graphs.parts import Body, Flow
+from pullback.hosts.jax.programs import walk
 from pullback.view.native import Given
 
 OPENED = ("jit", "pjit", "closed_call", "core_call", "xla_call", "checkpoint", "remat", "remat2")
@@ -65,21 +65,19 @@ class Drawing:
         self, jaxpr: Any, given: Sequence[Any], scope: tuple[str, ...], measured: bool, at: str = ""
     ) -> list[Any]:
         """Draw the equations; `at` is the line that calls them, where they have none of the user's."""
-        known = dict(zip([*jaxpr.constvars, *jaxpr.invars], given))
-        for eqn in jaxpr.eqns:
-            operands = [(None, v.val) if isinstance(v, Literal) else known[v] for v in eqn.invars]
+
+        def through(eqn: Any, operands: list[Any]) -> list[Any]:
             inner = next((eqn.params[k] for k in ("jaxpr", "call_jaxpr") if k in eqn.params), None)
             stack = (*scope, *(part for part in str(eqn.source_info.name_stack).split("/") if part))
-            if eqn.primitive.name in OPENED and inner is not None:
-                label = str(eqn.params.get("name", "")).strip("_<>")
-                inside = getattr(inner, "jaxpr", inner)
-                held = [(None, c) for c in getattr(inner, "consts", ())]
-                deeper = (*stack, label) if label else stack
-                results = self._walk(inside, [*held, *operands], deeper, measured, _location(eqn) or at)
-            else:
-                results = self._step(eqn, operands, stack, measured, at)
-            known.update(zip(eqn.outvars, results))
-        return [(None, v.val) if isinstance(v, Literal) else known[v] for v in jaxpr.outvars]
+            if eqn.primitive.name not in OPENED or inner is None:
+                return self._step(eqn, operands, stack, measured, at)
+            label = str(eqn.params.get("name", "")).strip("_<>")
+            inside = getattr(inner, "jaxpr", inner)
+            held = [(None, c) for c in getattr(inner, "consts", ())]
+            deeper = (*stack, label) if label else stack
+            return self._walk(inside, [*held, *operands], deeper, measured, _location(eqn) or at)
+
+        return walk(jaxpr, given, through, lambda value: (None, value))
 
     def _step(
         self, eqn: Any, operands: Sequence[Any], scope: tuple[str, ...], measured: bool, at: str

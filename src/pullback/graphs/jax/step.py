@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from pullback.graphs.framework import sentence
+from pullback.hosts.jax.programs import bind
 
 OWN = "pullback_call"
 
@@ -30,17 +31,11 @@ class Step:
         self.problem = ""
         self.kept: int | None = None
 
-    def _bound(self, values: Sequence[Any]) -> list[Any]:
-        bound: Any = self.eqn.primitive.get_bind_params(self.eqn.params)
-        inside, params = bound if isinstance(bound, tuple) else ((), bound)
-        found = self.eqn.primitive.bind(*inside, *values, **params)
-        return list(found) if self.eqn.primitive.multiple_results else [found]
-
     def _floats(self, *moving: Any) -> tuple[list[Any], list[Any]]:
         values = list(self.values)
         for i, value in zip(self.moving, moving):
             values[i] = value
-        found = self._bound(values)
+        found = bind(self.eqn, values)
         floats = [y for y, v in zip(found, self.eqn.outvars) if is_float(v.aval.dtype)]
         return floats, found
 
@@ -57,7 +52,7 @@ class Step:
             else:
                 self.kept = self._held()
                 return
-        self.outputs = self._bound(self.values)
+        self.outputs = bind(self.eqn, self.values)
         self.kept = 0
 
     def _held(self) -> int | None:

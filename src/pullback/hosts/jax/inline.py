@@ -12,36 +12,29 @@ from collections.abc import Sequence
 from typing import Any
 
 from jax.core import Tracer
-from jax.extend.core import Literal
 from jax.interpreters import ad
 
 from pullback.hosts.jax import kinds, linearity
 from pullback.hosts.jax.call_p import Program, call_p
 from pullback.hosts.jax.linear_p import along, moves, zero_of
-from pullback.hosts.jax.override import bind
+from pullback.hosts.jax.programs import bind, walk
 
 Moving = tuple[Any, bool]  # a value, and whether it moves with the arguments
 
 
 def run(jaxpr: Any, consts: Sequence[Any], *arguments: Any) -> list[Any]:
     """Run a program that is linear in its arguments."""
-    given = [*((const, False) for const in consts), *((argument, True) for argument in arguments)]
+    given = [*map(_still, consts), *((argument, True) for argument in arguments)]
     return [value for value, _ in _run(jaxpr, given)]
 
 
 def _run(program: Any, given: Sequence[Moving]) -> list[Moving]:
-    jaxpr = getattr(program, "jaxpr", program)
-    known: dict[Any, Moving] = dict(zip(jaxpr.invars, given))
-    known.update(
-        (variable, (x, False)) for variable, x in zip(jaxpr.constvars, getattr(program, "consts", ()))
-    )
+    jaxpr, consts = getattr(program, "jaxpr", program), getattr(program, "consts", ())
+    return walk(jaxpr, [*map(_still, consts), *given], _equation, _still)
 
-    def read(atom: Any) -> Moving:
-        return (atom.val, False) if isinstance(atom, Literal) else known[atom]
 
-    for equation in jaxpr.eqns:
-        known.update(zip(equation.outvars, _equation(equation, [read(atom) for atom in equation.invars])))
-    return [read(atom) for atom in jaxpr.outvars]
+def _still(value: Any) -> Moving:
+    return value, False
 
 
 def _equation(equation: Any, operands: list[Moving]) -> list[Moving]:
@@ -108,4 +101,4 @@ def _computed(equation: Any, operands: list[Moving]) -> list[Moving]:
     if equation.primitive.name == "pullback_output":
         return operands[: equation.params["counts"][0]]
     program, consts = linearity.rule_program(equation)
-    return _run(program, [*((const, False) for const in consts), *operands])
+    return _run(program, [*map(_still, consts), *operands])

@@ -7,16 +7,17 @@ is measured at one value may be clipped at another, so nothing is measured.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.extend.core import Literal
 from jax.interpreters import ad
 
 from pullback.hosts.jax import kinds, tracing
+from pullback.hosts.jax.programs import walk
 from pullback.hosts.linear import LINEAR, NOT_LINEAR
 
 # linear in everything they take that is no index
@@ -114,17 +115,8 @@ def _follow(program: Any, flows: Sequence[Flow], rules: list[str]) -> list[Flow]
     """Follow the variables of a program from its arguments to its results."""
     jaxpr = getattr(program, "jaxpr", program)
     consts = getattr(program, "consts", None) or [None] * len(jaxpr.constvars)
-    found: dict[Any, Flow] = dict(zip(jaxpr.invars, flows))
-    for variable, value in zip(jaxpr.constvars, consts):
-        found[variable] = _SOMETHING if value is None else _constant(value)
-
-    def flow_of(atom: Any) -> Flow:
-        return _constant(atom.val) if isinstance(atom, Literal) else found[atom]
-
-    for equation in jaxpr.eqns:
-        results = _through(equation, [flow_of(atom) for atom in equation.invars], rules)
-        found.update(zip(equation.outvars, results))
-    return [flow_of(atom) for atom in jaxpr.outvars]
+    known = [_SOMETHING if value is None else _constant(value) for value in consts]
+    return walk(jaxpr, [*known, *flows], functools.partial(_through, rules=rules), _constant)
 
 
 def _through(equation: Any, flows: list[Flow], rules: list[str]) -> Sequence[Flow]:

@@ -17,6 +17,7 @@ from jax.extend.core import Literal
 
 from pullback.errors import OverrideError
 from pullback.hosts.jax import kinds, tracing
+from pullback.hosts.jax.programs import bind, walk
 from pullback.hosts.operation import Derived, Pullback
 from pullback.hosts.overrides import Gradients
 from pullback.rule import reach
@@ -67,7 +68,7 @@ class Overridden:
         given = [leaves[i] for i in arrays]
         program = jax.make_jaxpr(flat)(*given)
         self._count(program.jaxpr)
-        results = iter(self._run(program.jaxpr, program.consts, given))
+        results = iter(walk(program.jaxpr, [*program.consts, *given], self._equation))
         return jax.tree.unflatten(shape[0], [next(results) if x is _ARRAY else x for x in outputs])
 
     def _count(self, jaxpr: Any) -> None:
@@ -96,16 +97,6 @@ class Overridden:
 
     # ── running ──────────────────────────────────────────────────────────────────────────────────────────
 
-    def _run(self, jaxpr: Any, consts: Sequence[Any], args: Sequence[Any]) -> list[Any]:
-        known: dict[Any, Any] = dict(zip([*jaxpr.constvars, *jaxpr.invars], [*consts, *args]))
-
-        def read(atom: Any) -> Any:
-            return atom.val if isinstance(atom, Literal) else known[atom]
-
-        for eqn in jaxpr.eqns:
-            known.update(zip(eqn.outvars, self._equation(eqn, [read(atom) for atom in eqn.invars])))
-        return [read(atom) for atom in jaxpr.outvars]
-
     def _equation(self, eqn: Any, values: list[Any]) -> list[Any]:
         kind = self._kind(eqn)
         if kind is not None:
@@ -128,7 +119,7 @@ class Overridden:
 
     def _of_program(self, program: Any) -> Callable[..., list[Any]]:
         jaxpr, consts = getattr(program, "jaxpr", program), getattr(program, "consts", ())
-        return lambda *values: self._run(jaxpr, consts, values)
+        return lambda *values: walk(jaxpr, [*consts, *values], self._equation)
 
     def _checkpoint(self, params: Any, values: list[Any]) -> list[Any]:
         inner = self._of_program(params["jaxpr"])
@@ -178,14 +169,6 @@ class Overridden:
         tensors = [jax.numpy.asarray(values[i]) for i in places]
         operation = Replaced(self._make, name, kinds.input_names(eqn, places), tensors, gradient, run)
         return operation.host.apply(operation, tensors)
-
-
-def bind(eqn: Any, values: Sequence[Any]) -> list[Any]:
-    """Run an equation as it stands."""
-    params = eqn.primitive.get_bind_params(eqn.params)
-    functions, params = params if isinstance(params, tuple) else ((), params)  # a pair before 0.10
-    results = eqn.primitive.bind(*functions, *values, **params)
-    return list(results) if eqn.primitive.multiple_results else [results]
 
 
 def _is_array(value: Any) -> bool:

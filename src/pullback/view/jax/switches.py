@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
+from jax.extend.core import ClosedJaxpr, Jaxpr
 
+from pullback.hosts.jax.programs import bind, walk
 from pullback.view.framework import Run
 from pullback.view.jax.program import quick
 from pullback.view.switches import Gaps, gaps_of
@@ -31,7 +33,7 @@ def look(run: Run) -> Callable[[Sequence[Any]], Gaps]:
 
             def program(given: list[Any]) -> list[Any]:
                 found: Gaps = []
-                _walk(closed.jaxpr, closed.consts, given, found)
+                walk(closed.jaxpr, [*closed.consts, *given], functools.partial(_equation, found))
                 names[key] = [name for name, _ in found]
                 return [gap for _, gap in found]
 
@@ -42,26 +44,17 @@ def look(run: Run) -> Callable[[Sequence[Any]], Gaps]:
     return gaps
 
 
-def _walk(jaxpr: Jaxpr, consts: Sequence[Any], given: Sequence[Any], found: Gaps) -> list[Any]:
-    """Run a jaxpr, and note the gaps of its operations."""
-    known: dict[Any, Any] = dict(zip([*jaxpr.constvars, *jaxpr.invars], [*consts, *given]))
-    for eqn in jaxpr.eqns:
-        operands = [v.val if isinstance(v, Literal) else known[v] for v in eqn.invars]
-        spelled = eqn.primitive.name
-        inner = next((p for p in eqn.params.values() if isinstance(p, ClosedJaxpr)), None)
-        if inner is not None and len(inner.jaxpr.invars) == len(operands) and "scan" not in spelled:
-            outputs = _walk(inner.jaxpr, inner.consts, operands, found)
-        else:
-            name = _NAMES.get(spelled, spelled)
-            if operands and jnp.issubdtype(jnp.result_type(operands[0]), jnp.floating):
-                ordered = [operands[1], operands[0], operands[2]] if name == "clamp" else operands
-                found += [(spelled, gap) for gap in gaps_of(name, ordered, jnp.floor)]
-            bound: Any = eqn.primitive.get_bind_params(eqn.params)
-            inside, params = bound if isinstance(bound, tuple) else ((), bound)
-            outputs = eqn.primitive.bind(*inside, *operands, **params)
-            outputs = outputs if eqn.primitive.multiple_results else [outputs]
-        known.update(zip(eqn.outvars, outputs))
-    return [v.val if isinstance(v, Literal) else known[v] for v in jaxpr.outvars]
+def _equation(found: Gaps, eqn: Any, operands: list[Any]) -> list[Any]:
+    """Run an equation, and note the gaps of its operations."""
+    spelled = eqn.primitive.name
+    inner = next((p for p in eqn.params.values() if isinstance(p, ClosedJaxpr)), None)
+    if inner is not None and len(inner.jaxpr.invars) == len(operands) and "scan" not in spelled:
+        return walk(inner.jaxpr, [*inner.consts, *operands], functools.partial(_equation, found))
+    name = _NAMES.get(spelled, spelled)
+    if operands and jnp.issubdtype(jnp.result_type(operands[0]), jnp.floating):
+        ordered = [operands[1], operands[0], operands[2]] if name == "clamp" else operands
+        found += [(spelled, gap) for gap in gaps_of(name, ordered, jnp.floor)]
+    return bind(eqn, operands)
 
 
 def repeats(run: Run, sources: Sequence[Any]) -> int:
