@@ -11,6 +11,7 @@ import pullback as pb
 from pullback import hosts
 from pullback.errors import CotangentShapeError, HostError, NoTensorError
 from pullback.new import texts
+from pullback.ops.linear.kernels import kernels_of
 
 HERE = Path(__file__).parent
 X = np.array([0.3, -0.7, 1.1])
@@ -93,6 +94,8 @@ def test_what_it_does_not_offer_is_refused_in_words(taped):
         pb.graph(lambda x: x * 2.0, x)
     with pytest.raises(HostError, match="checkpoint"):
         pb.checkpoint(lambda x: x * 2.0)(x)
+    with pytest.raises(HostError, match="ops: Taped arrays: a host that does not offer it"):
+        kernels_of(x)
     with pytest.raises(NoTensorError, match="watch"):
         pb.watch(x, "here")
 

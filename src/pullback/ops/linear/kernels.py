@@ -8,10 +8,10 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from importlib import import_module
 from typing import Any, Protocol, cast
 
 from pullback import hosts
+from pullback.hosts.base import Host
 
 Array = Any
 Carry = tuple[Array, ...]
@@ -124,9 +124,12 @@ class Kernels(Protocol):
 
 def kernels_of(x: Array) -> Kernels:
     """Give the kernels of the host that an array belongs to."""
-    return _kernels(hosts.framework_of(hosts.of(x)) or "numpy")
+    return _kernels(hosts.of(x))
 
 
 @functools.cache
-def _kernels(framework: str) -> Kernels:
-    return cast(Kernels, import_module(f"{__package__}.{framework}"))
+def _kernels(host: Host) -> Kernels:
+    module = hosts.part("ops.linear", hosts.framework_of(host) or "numpy")
+    if module is None:
+        raise host.refused("ops")
+    return cast(Kernels, module)
