@@ -5,7 +5,6 @@ The words name the function that returned it, whatever it is called: a user of `
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterable
 from typing import Any, cast
 
@@ -17,7 +16,7 @@ from pullback.hosts.numpy import HOST as NUMPY
 from pullback.hosts.operation import Tensor
 from pullback.hosts.refusals import no_numbers
 from pullback.hosts.specs import Spec, broadcast_axes, same_shape, show_shape
-from pullback.rule import at, name_of, source_of
+from pullback.rule import at, name_of, shown_signature, source_of
 
 
 def conform(
@@ -84,10 +83,8 @@ def described(value: Any) -> str:
 def cotangent_names(arguments: Iterable[str], grad: Callable[..., Any]) -> list[str]:
     """Choose names for the cotangents of arguments, none of which means something else in `grad`."""
     spelled = [argument.replace("[", "_").replace("]", "") for argument in arguments]
-    try:
-        taken = {"dy", *inspect.signature(grad).parameters}
-    except (TypeError, ValueError):  # a builtin
-        taken = {"dy"}
+    known = shown_signature(grad)
+    taken = {"dy", *(known.parameters if known else ())}
     prefix = "grad_" if taken & {f"d{name}" for name in spelled} else "d"
     return [prefix + name for name in spelled]
 

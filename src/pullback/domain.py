@@ -6,7 +6,6 @@ every input, a pair for some by name, or a predicate. Framework-free: it sees Nu
 
 from __future__ import annotations
 
-import inspect
 import math
 import numbers
 from collections.abc import Callable, Mapping, Sequence
@@ -14,6 +13,8 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
+
+from pullback.rule import shown_signature
 
 Array: TypeAlias = "np.ndarray[Any, Any]"
 Limits: TypeAlias = "tuple[tuple[float, float], ...]"  # of every input
@@ -61,10 +62,8 @@ class Domain:
         """Ask the predicate, if there is one: by the names of the inputs if it has them, else in order."""
         if self.predicate is None:
             return True
-        try:
-            wanted = [p.name for p in inspect.signature(self.predicate).parameters.values()]
-        except (TypeError, ValueError):
-            wanted = []
+        known = shown_signature(self.predicate)
+        wanted = list(known.parameters) if known else []
         by_name = dict(zip(names, inputs))
         if wanted and all(name in by_name for name in wanted):
             return bool(np.all(self.predicate(**{name: by_name[name] for name in wanted})))

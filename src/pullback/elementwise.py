@@ -29,7 +29,7 @@ from pullback.errors import (
 from pullback.hosts import Role
 from pullback.hosts.base import Host
 from pullback.hosts.specs import broadcast_axes, show_shape
-from pullback.rule import Rule, at, name_of, signature_of, source_of
+from pullback.rule import Rule, at, name_of, shown_signature, signature_of, source_of
 from pullback.typed import DefinedFunction, P, T, Y
 from pullback.unconverted import unconverted
 
@@ -247,10 +247,8 @@ def _conformed(value: Any, output: Any, x: Any, host: Host, where: str, partial:
 
 def _refuse_cotangent(partial: Any, signature: inspect.Signature, where: str) -> None:
     """Refuse a partial derivative that asks for `dy`: it would be handed an argument."""
-    try:
-        takes = list(inspect.signature(partial).parameters)
-    except (TypeError, ValueError):  # a builtin
-        return
+    known = shown_signature(partial)
+    takes = list(known.parameters) if known else []
     if "dy" in takes and "dy" not in signature.parameters:
         rest = ", ".join(name for name in takes if name != "dy") or ", ".join(signature.parameters)
         name = name_of(partial)
@@ -277,9 +275,8 @@ def _taken(partial: Function, count: int, names: tuple[str, ...]) -> tuple[bool,
 
 def _read(partial: Function, count: int, names: tuple[str, ...]) -> tuple[bool, bool]:
     """Ask the signature."""
-    try:
-        signature = inspect.signature(partial)
-    except (TypeError, ValueError):  # a builtin
+    signature = shown_signature(partial)
+    if signature is None:
         return True, False
     named = "output" in signature.parameters
     try:

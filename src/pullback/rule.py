@@ -179,12 +179,17 @@ def word_for(f: Any) -> str:
     return f"{word}_" if keyword.iskeyword(word) or not word else word
 
 
-def signature_of(f: Any) -> inspect.Signature:
-    """Give the signature of a callable; any arguments where it has none to show."""
+def shown_signature(f: Any) -> inspect.Signature | None:
+    """Give the signature of a callable; None of a builtin, or a restored function, that has none to show."""
     try:
         return inspect.signature(f)
-    except (TypeError, ValueError):  # a builtin, or a restored function
-        return _ANY
+    except (TypeError, ValueError):
+        return None
+
+
+def signature_of(f: Any) -> inspect.Signature:
+    """Give the signature of a callable; any arguments where it has none to show."""
+    return shown_signature(f) or _ANY
 
 
 @functools.lru_cache(maxsize=4096)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -12,16 +11,15 @@ from pullback.cotangent import require_tensor, shown
 from pullback.errors import CotangentCountError, GradSignatureError
 from pullback.hosts.base import Host
 from pullback.outputs import TENSOR, Outputs
-from pullback.rule import Rule
+from pullback.rule import Rule, shown_signature
 
 
 def require_takes(
     function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], rule: Rule
 ) -> None:
     """Refuse a pushforward that cannot be called with the tangents and the arguments."""
-    try:
-        signature = inspect.signature(function)
-    except (TypeError, ValueError):  # a builtin: let the call itself decide
+    signature = shown_signature(function)
+    if signature is None:  # let the call itself decide
         return
     try:
         signature.bind(*args, **kwargs)

@@ -23,7 +23,7 @@ from pullback.graphs import marks, words
 from pullback.graphs.order import ahead, behind, beside, ordered, reached
 from pullback.graphs.parts import Edge, Flow, Kind, Mark, Node, State
 from pullback.report.printable import printable
-from pullback.rule import name_of
+from pullback.rule import name_of, shown_signature
 from pullback.view.arguments import Arguments, is_array
 from pullback.view.definition import HERE, PACKAGES, Definition
 from pullback.view.native import Given, Native, Natives
@@ -55,11 +55,7 @@ class Asked:
         written = self.function
         if not inspect.isroutine(written):  # a module or a layer takes what its own method takes
             written = getattr(written, "forward", None) or getattr(written, "call", None) or written
-        try:
-            signature = inspect.signature(written)
-        except (TypeError, ValueError):
-            signature = None
-        return arguments.names(signature)
+        return arguments.names(shown_signature(written))
 
 
 @dataclass

@@ -15,6 +15,7 @@ import numpy as np
 
 from pullback.dtypes import kind, of_numpy
 from pullback.record.sample import Sample, Spec
+from pullback.rule import shown_signature
 from pullback.view.native import Given
 
 LENGTH = 3  # of an axis whose length nobody knows: one number, so that such axes fit each other
@@ -51,10 +52,8 @@ def tried(
     function: Any, rng: np.random.Generator, signature: inspect.Signature | None = None
 ) -> Iterator[Given]:
     """Give arguments to try: from annotations where there are any, then of the usual kinds."""
-    try:
-        parameters = list((signature or inspect.signature(function)).parameters.values())
-    except (TypeError, ValueError):  # a function of C, perhaps
-        parameters = []
+    known = signature or shown_signature(function)
+    parameters = list(known.parameters.values()) if known else []
     needed = [
         p for p in parameters if p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
     ]

@@ -19,7 +19,7 @@ from pullback.dtypes import is_real_or_complex
 from pullback.errors import NoTensorError
 from pullback.hosts import keras as layers
 from pullback.hosts.operation import Tensor
-from pullback.rule import Rule, source_of, written
+from pullback.rule import Rule, shown_signature, source_of, written
 from pullback.view import rules, switches, unasked
 from pullback.view.arguments import EVERYTHING, Arguments, Asked, is_array
 from pullback.view.definition import reached
@@ -141,10 +141,7 @@ class Adapter(Framework):
         if self.native is not None and self.native.signature is not None:
             return self.native.signature
         known = self.function.call if layers.is_layer(self.function) else self.definition()  # type: ignore[attr-defined]
-        try:
-            return inspect.signature(known)
-        except (TypeError, ValueError):
-            return None
+        return shown_signature(known)
 
     # ── calling ──────────────────────────────────────────────────────────────────────────────────────────
 

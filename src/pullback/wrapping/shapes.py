@@ -8,7 +8,6 @@ there are any. A layout never holds a value.
 from __future__ import annotations
 
 import functools
-import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -20,6 +19,7 @@ from pullback.dtypes import Kind, kind
 from pullback.errors import DefinitionError
 from pullback.hosts.specs import Spec, show_shape
 from pullback.outputs import TENSOR, Outputs, by_default
+from pullback.rule import shown_signature
 from pullback.wrapping import same
 
 Array = np.ndarray[Any, Any]
@@ -127,10 +127,10 @@ def chosen(
     function: Callable[..., Any], arguments: tuple[list[Any], dict[str, Any]], names: Mapping[str, Any]
 ) -> tuple[list[Any], dict[str, Any]]:
     """Give a function the arguments that it names, or all of them if it names none that are known."""
-    try:
-        parameters = list(inspect.signature(function).parameters.values())
-    except (TypeError, ValueError):  # a builtin: it takes what the function takes
+    known = shown_signature(function)
+    if known is None:  # it takes what the function takes
         return arguments
+    parameters = list(known.parameters.values())
     single = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
     if len(single) == len(parameters) and all(p.name in names or p.default is not p.empty for p in single):
         by_position = [p for p in single if p.kind is not p.KEYWORD_ONLY and p.name in names]

@@ -7,7 +7,6 @@ one name. So are an operator and its function: `+` and `torch.add`.
 from __future__ import annotations
 
 import functools
-import inspect
 from collections.abc import Iterable
 from typing import Any
 
@@ -16,6 +15,7 @@ import torch
 from pullback.errors import OverrideError
 from pullback.hosts import refusals
 from pullback.hosts.overrides import sorted_out
+from pullback.rule import shown_signature
 
 _OPERATORS = {"truediv": "div", "rtruediv": "div", "radd": "add", "rmul": "mul", "rmatmul": "matmul"}
 _ALIASES = {"divide": "div", "multiply": "mul", "subtract": "sub", "negative": "neg", "absolute": "abs"}
@@ -93,8 +93,6 @@ def in_place(found: str) -> OverrideError:
 
 def input_names(function: Any, count: int) -> list[str]:
     """Name the tensors that a function takes, as its signature does where it has one."""
-    try:
-        names = [n for n in inspect.signature(function).parameters if n.isidentifier()]
-    except (TypeError, ValueError):  # a builtin
-        names = ["input", "other"]
+    known = shown_signature(function)
+    names = [n for n in known.parameters if n.isidentifier()] if known else ["input", "other"]
     return names[:count] if len(names) >= count and count <= 2 else [f"input_{i}" for i in range(count)]

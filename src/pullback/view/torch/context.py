@@ -8,6 +8,8 @@ import sys
 from collections.abc import Iterable
 from typing import Any
 
+from pullback.rule import shown_signature
+
 
 class Context:
     """Stand for the `ctx` of a function that is run by hand."""
@@ -53,8 +55,7 @@ def has_setup(function: Any) -> bool:
 @functools.lru_cache(maxsize=1024)
 def signature_of(function: Any) -> inspect.Signature | None:
     """Give the arguments of the `apply` of a Function."""
-    try:
-        whole = inspect.signature(function.forward)
-    except (TypeError, ValueError):
+    whole = shown_signature(function.forward)
+    if whole is None:
         return None
     return whole.replace(parameters=list(whole.parameters.values())[0 if has_setup(function) else 1 :])
