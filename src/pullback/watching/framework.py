@@ -17,7 +17,7 @@ from pullback import hosts, tree
 from pullback.errors import NoTensorError, UnsupportedInputError
 from pullback.hosts import Role
 from pullback.hosts.keras import is_layer
-from pullback.watching import places
+from pullback.watching import watchpoints
 
 if TYPE_CHECKING:
     from pullback.watching.log import Log
@@ -46,7 +46,7 @@ class Framework(ABC):
         """Look at a gradient that is at hand, and give it back."""
 
     def attach(self, model: Any) -> Looking | None:
-        """Have the places in a model looked at; None if it is no model of this framework."""
+        """Have the watchpoints in a model looked at; None if it is no model of this framework."""
         return None
 
     def opened_as(self, value: Any) -> Opened | None:
@@ -105,7 +105,7 @@ def look(gradients: Any, name: str) -> Any:
     """Look at each tensor of a structure, by its path; leave anything else alone."""
     kind = hosts.role(type(gradients))
     if not isinstance(kind, Role):
-        return of(gradients).look(gradients, places.number(name))
+        return of(gradients).look(gradients, watchpoints.number(name))
     if isinstance(gradients, dict):
         keys = tree.keys_of(gradients)
         return tree.rebuild(gradients, [look(gradients[key], f"{name}.{key}") for key in keys])

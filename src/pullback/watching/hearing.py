@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from pullback.watching import places
+from pullback.watching import watchpoints
 
 if TYPE_CHECKING:
     from pullback.watching.log import Log
@@ -25,7 +25,7 @@ class Hearing:
 
     def __init__(self) -> None:
         self.open = False
-        # what `torch.compile` reads at a named place
+        # what `torch.compile` reads at a named watchpoint
         self.compiled: Callable[[Any, str], Any] | None = None
         self.logs: tuple[Log, ...] = ()
         self._lock = threading.RLock()
@@ -41,10 +41,10 @@ class Hearing:
             self.open = bool(self.logs)
 
     def takers(self, number: int) -> list[Taker]:
-        """Count one arrival at a place; list the logs that want to know of it."""
-        place = places.place(number)
-        place.arrived()
-        return [(log, step) for log in self.logs if (step := log.arrival(place)) is not None]
+        """Count one arrival at a watchpoint; list the logs that want to know of it."""
+        point = watchpoints.of(number)
+        point.arrived()
+        return [(log, step) for log in self.logs if (step := log.arrival(point)) is not None]
 
     def heard(self, number: int, row: Callable[[], Any], read: Callable[[Any], Any]) -> None:
         """Tell the logs of a gradient; its row is computed if one of them wants it, and read later."""
@@ -57,7 +57,7 @@ class Hearing:
     # ── what asks first, and tells later, from within a compiled program ─────────────────────────────────
 
     def asked(self, number: int, at: int = 0) -> bool:
-        """Tell whether a log wants the gradient at a place now; `at` is where in a program that stands."""
+        """Tell whether a log wants the gradient at a watchpoint now; `at`: where in a program that stands."""
         takers = self.takers(number)
         if takers:
             with self._lock:
@@ -76,23 +76,23 @@ class Hearing:
     # ── gradients that never come ────────────────────────────────────────────────────────────────────────
 
     def ran(self, number: int) -> None:
-        """Note that a place ran forward, and may be differentiated."""
-        place = places.place(number)
+        """Note that a watchpoint ran forward, and may be differentiated."""
+        point = watchpoints.of(number)
         for log in self.logs:
-            log.awaits(place)
+            log.awaits(point)
 
     def pulled(self, number: int) -> None:
-        """Note that a gradient will come to a place, in a program that is being compiled."""
-        place = places.place(number)
-        place.arrived()
+        """Note that a gradient will come to a watchpoint, in a program that is being compiled."""
+        point = watchpoints.of(number)
+        point.arrived()
         for log in self.logs:
-            log.arrives(place)
+            log.arrives(point)
 
     def missing(self, number: int) -> None:
         """Count a gradient that is known to be None."""
-        place = places.place(number)
+        point = watchpoints.of(number)
         for log in self.logs:
-            log.missing(place)
+            log.missing(point)
 
     def say(self, text: str) -> None:
         """Have the logs say something of themselves."""
@@ -104,7 +104,7 @@ HEARING = Hearing()
 
 
 def note(number: int) -> None:
-    """Note, while a compiler reads a program, that a place runs forward in it."""
+    """Note, while a compiler reads a program, that a watchpoint runs forward in it."""
     HEARING.ran(number)
 
 

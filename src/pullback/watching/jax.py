@@ -1,8 +1,8 @@
 """Gradients in JAX, as a log hears them.
 
-A place is a primitive, the identity; its tangent goes through a second one, whose transpose looks at the
-cotangent by a third. So every transformation of JAX carries a place along: a batch is looked at as a whole,
-a `scan` in each round. A compiled program asks which gradients are wanted, once for all places that run
+A watchpoint is a primitive, the identity; its tangent goes through a second one, whose transpose looks at
+the cotangent by a third. So every transformation of JAX carries it along: a batch is looked at as a whole,
+a `scan` in each round. A compiled program asks which gradients are wanted, once for all watchpoints that run
 together, and tells of those alone: the CPU hands Python the array, elsewhere its numbers are computed first.
 Outside of a log the identity is not even there: whether a log is open is part of what `jax.jit` remembers a
 program by.
@@ -62,7 +62,7 @@ _row = jax.jit(row)
 
 # ── the primitives ───────────────────────────────────────────────────────────────────────────────────────
 
-place_p = Primitive("watched")  # the identity
+watch_p = Primitive("watched")  # the identity
 linear_p = Primitive("watched_tangent")  # the identity of tangents
 look_p = Primitive("look_at_gradient")  # the identity of cotangents, which are looked at
 tell_p = Primitive("tell_of_gradient")
@@ -80,17 +80,17 @@ def _batched(primitive: Primitive, args: Any, axes: Any, *, number: int) -> Any:
     return primitive.bind(*args, number=number), axes[0]
 
 
-for _primitive in (place_p, linear_p):
+for _primitive in (watch_p, linear_p):
     _primitive.def_impl(_same)
     _primitive.def_abstract_eval(_same)
     mlir.register_lowering(_primitive, lambda context, x, **_: [x])
-for _primitive in (place_p, linear_p, look_p):
+for _primitive in (watch_p, linear_p, look_p):
     batching.primitive_batchers[_primitive] = functools.partial(_batched, _primitive)
 
 
 def _pushed(primals: Any, tangents: Any, *, number: int) -> Any:
     HEARING.ran(number)
-    return place_p.bind(*primals, number=number), _through(tangents[0], number)
+    return watch_p.bind(*primals, number=number), _through(tangents[0], number)
 
 
 def _pushed_again(primals: Any, tangents: Any, *, number: int) -> Any:
@@ -108,7 +108,7 @@ def _transposed(cotangent: Any, x: Any, *, number: int) -> list[Any]:
     return [look_p.bind(cotangent, number=number)]
 
 
-ad.primitive_jvps[place_p] = _pushed
+ad.primitive_jvps[watch_p] = _pushed
 ad.primitive_jvps[linear_p] = _pushed_again
 ad.primitive_transposes[linear_p] = _transposed
 ad.primitive_jvps[look_p] = lambda primals, tangents, **params: (look_p.bind(*primals, **params), tangents[0])
@@ -153,8 +153,8 @@ def _look_compiled(context: Any, x: Any, *, number: int) -> Any:
 
     if alone:
         question = _question(context)
-        question.places.append((number, at))
-        look = functools.partial(look, bit=len(question.places) - 1)
+        question.points.append((number, at))
+        look = functools.partial(look, bit=len(question.points) - 1)
         inner = context.replace(avals_in=[*context.avals_in, _ANSWERS])
         return mlir.lower_fun(look, multiple_results=False)(inner, x, question.answers)
 
@@ -171,7 +171,7 @@ def _told(number: int, at: int, row: Any) -> None:
 
 # What is shared stands in the block, so nothing may be lowered in another place and copied here.
 mlir.register_lowering(look_p, _look_compiled, cacheable=False)
-_ats = itertools.count(1)  # tell apart where the same place stands in programs
+_ats = itertools.count(1)  # tell apart where the same watchpoint stands in programs
 
 
 @tell_p.def_effectful_abstract_eval
@@ -201,14 +201,14 @@ MARK = "pullback_question"
 
 
 class Question:
-    """What a program asks once for all places that run together, a bit each: it is calls that cost."""
+    """What a program asks once for all watchpoints that run together, a bit each: it is calls that cost."""
 
-    def __init__(self, places: Sequence[tuple[int, int]] = ()) -> None:
-        self.places = list(places)
+    def __init__(self, points: Sequence[tuple[int, int]] = ()) -> None:
+        self.points = list(points)
         self.answers: Any = None  # in the program
 
     def __call__(self) -> tuple[np.uint32]:
-        return (np.uint32(sum(HEARING.asked(*place) << bit for bit, place in enumerate(self.places))),)
+        return (np.uint32(sum(HEARING.asked(*point) << bit for bit, point in enumerate(self.points))),)
 
 
 _questions: weakref.WeakValueDictionary[int, Question] = weakref.WeakValueDictionary()
@@ -219,7 +219,7 @@ def _question(context: Any) -> Question:
     for operation in ir.InsertionPoint.current.block.operations:
         if MARK in operation.attributes:
             found = _questions[ir.IntegerAttr(operation.attributes[MARK]).value]
-            if len(found.places) < 32:
+            if len(found.points) < 32:
                 return found
     made = Question()
     ends = context.replace(avals_in=[], avals_out=[_ANSWERS])
@@ -244,7 +244,7 @@ class Jax(Framework):
     def seen(self, x: Any, number: int) -> Any:
         if not _listening.value or not jnp.issubdtype(x.dtype, jnp.inexact):
             return x
-        return place_p.bind(x, number=number)
+        return watch_p.bind(x, number=number)
 
     def look(self, gradient: Any, number: int) -> Any:
         if not _listening.value or not jnp.issubdtype(gradient.dtype, jnp.inexact):

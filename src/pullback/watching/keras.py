@@ -15,7 +15,7 @@ import keras
 
 from pullback.hosts.keras import is_symbol, numbered
 from pullback.patched import patched
-from pullback.watching import framework, places
+from pullback.watching import framework, watchpoints
 from pullback.watching.framework import Looking
 from pullback.watching.hearing import HEARING
 
@@ -72,7 +72,7 @@ def _seen(outputs: Any, path: str, model: Any) -> Any:
         return outputs
     names = [path] if len(parts) == 1 else [f"{path}[{i}]" for i in range(len(parts))]
     seen = [
-        framework.of(part).seen(part, places.number(name, "output", model))
+        framework.of(part).seen(part, watchpoints.number(name, "output", model))
         if hasattr(part, "dtype")
         else part
         for part, name in zip(parts, names)
@@ -97,7 +97,7 @@ def _looked(gradient: Any, variable: Any) -> Any:
     found = _weights.get(id(variable))
     if found is None:
         return gradient
-    number = places.number(found[0], "weight", found[1])
+    number = watchpoints.number(found[0], "weight", found[1])
     if gradient is None:
         HEARING.missing(number)
         return None

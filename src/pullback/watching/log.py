@@ -14,12 +14,12 @@ from operator import attrgetter
 from types import TracebackType
 from typing import Any, NamedTuple
 
-from pullback.watching import framework, places, plot, table, trends
+from pullback.watching import framework, plot, table, trends, watchpoints
 from pullback.watching.hearing import HEARING
-from pullback.watching.places import Place
 from pullback.watching.record import History, Record, record
 from pullback.watching.sinks import Pump, Sink
 from pullback.watching.trends import Trend
+from pullback.watching.watchpoints import Watchpoint
 
 
 class First(NamedTuple):
@@ -50,7 +50,7 @@ class Log:
         self._counts: dict[int, int] = {}
         self._none: dict[str, int] = {}
         self._pending: list[tuple[int, int, Any, Callable[[Any], Any] | None]] = []
-        self._awaited: dict[int, int] = {}  # place → when it ran forward
+        self._awaited: dict[int, int] = {}  # watchpoint → when it ran forward
         self._clock = self._last = 0
         self._attached: Any = None
         self._pump: Pump | None = None
@@ -84,11 +84,11 @@ class Log:
             unmoved = [number for number in self._attached.weights if number not in self._counts]
             if len(unmoved) < len(self._attached.weights):  # others had a gradient
                 for number in unmoved:
-                    self._missed(places.place(number))
+                    self._missed(watchpoints.of(number))
             self._attached.close()
             self._attached = self._model = None
             for number in [n for n, ran in self._awaited.items() if ran < self._last]:
-                self._missed(places.place(number))
+                self._missed(watchpoints.of(number))
             self._awaited.clear()
             if self._pump is not None:
                 self._pump.close()
@@ -98,18 +98,18 @@ class Log:
 
     # ── what is heard ────────────────────────────────────────────────────────────────────────────────────
 
-    def hears(self, place: Place) -> bool:
-        """Tell whether a place is one of this log's."""
-        return place.owner is None or (self._model is not None and place.owner() is self._model)
+    def hears(self, point: Watchpoint) -> bool:
+        """Tell whether a watchpoint is one of this log's."""
+        return point.owner is None or (self._model is not None and point.owner() is self._model)
 
-    def arrival(self, place: Place) -> int | None:
+    def arrival(self, point: Watchpoint) -> int | None:
         """Count one arrival; give its number if it is one to be kept."""
-        if not self.hears(place):
+        if not self.hears(point):
             return None
         with self._lock:
-            step = self._counts.get(place.number, 0)
-            self._counts[place.number] = step + 1
-            self.arrives(place)
+            step = self._counts.get(point.number, 0)
+            self._counts[point.number] = step + 1
+            self.arrives(point)
         return None if step % self.every else step
 
     def take(self, number: int, step: int, row: Any, read: Callable[[Any], Any] | None = None) -> None:
@@ -119,35 +119,35 @@ class Log:
 
     def late(self, number: int, step: int, row: Any) -> None:
         """Keep a row that was counted on a device, if it is one to be kept."""
-        if self.hears(places.place(number)) and step >= 0 and step % self.every == 0:
+        if self.hears(watchpoints.of(number)) and step >= 0 and step % self.every == 0:
             self.take(number, step, row)
 
-    def awaits(self, place: Place) -> None:
-        """Note that a place ran forward. If another place was reached since it did so last, it was not."""
-        if self.hears(place):
+    def awaits(self, point: Watchpoint) -> None:
+        """Note that a watchpoint ran forward. If another was reached since it did so last, it was not."""
+        if self.hears(point):
             with self._lock:
-                if self._awaited.get(place.number, self._last) < self._last:
-                    self._missed(place)
+                if self._awaited.get(point.number, self._last) < self._last:
+                    self._missed(point)
                 self._clock += 1
-                self._awaited[place.number] = self._clock
+                self._awaited[point.number] = self._clock
 
-    def arrives(self, place: Place) -> None:
+    def arrives(self, point: Watchpoint) -> None:
         """Note that a gradient came."""
-        if self.hears(place):
+        if self.hears(point):
             with self._lock:
                 self._clock += 1
                 self._last = self._clock
-                self._awaited.pop(place.number, None)
+                self._awaited.pop(point.number, None)
 
-    def missing(self, place: Place) -> None:
+    def missing(self, point: Watchpoint) -> None:
         """Count a gradient that is known to be None."""
-        if self.hears(place):
+        if self.hears(point):
             with self._lock:
-                self._missed(place)
+                self._missed(point)
 
-    def _missed(self, place: Place) -> None:
-        self._none[place.name] = self._none.get(place.name, 0) + 1
-        self.kinds.setdefault(place.name, place.kind)
+    def _missed(self, point: Watchpoint) -> None:
+        self._none[point.name] = self._none.get(point.name, 0) + 1
+        self.kinds.setdefault(point.name, point.kind)
 
     def say(self, text: str) -> None:
         """Remark something, once."""
@@ -172,12 +172,12 @@ class Log:
             waiting, self._pending = self._pending, []
             new = []
             for number, step, row, read in waiting:
-                place = places.place(number)
-                found = record(place.name, step, row if read is None else read(row))
+                point = watchpoints.of(number)
+                found = record(point.name, step, row if read is None else read(row))
                 # Rows that a device computes may overtake each other.
-                bisect.insort(self._records.setdefault(place.name, []), found, key=attrgetter("step"))
-                self._ranks[place.name] = place.rank
-                self.kinds.setdefault(place.name, place.kind)
+                bisect.insort(self._records.setdefault(point.name, []), found, key=attrgetter("step"))
+                self._ranks[point.name] = point.rank
+                self.kinds.setdefault(point.name, point.kind)
                 new.append(found)
             for sink in self._sinks:
                 sink.write(new)

@@ -18,7 +18,7 @@ import tensorflow as tf
 
 from pullback.define import custom_gradient
 from pullback.hosts.tensorflow import callback, private
-from pullback.watching import places
+from pullback.watching import watchpoints
 from pullback.watching.framework import Framework
 from pullback.watching.hearing import HEARING
 from pullback.watching.log import Log
@@ -114,7 +114,7 @@ def _variable(value: Any, dtype: Any) -> Any:
 
 
 class _Buffer:
-    """The last rows of a place, in variables; the arrival of each stands in front of it."""
+    """The last rows of a watchpoint, in variables; the arrival of each stands in front of it."""
 
     def __init__(self) -> None:
         self.arrivals = _variable(0, tf.int64)
@@ -208,7 +208,7 @@ def _look_in_graph(gradient: Any, number: int) -> Any:
         return gradient
     if private.AVAILABLE and private.in_gradient_of_loop():
         if callback.compiling():
-            HEARING.say(f"{places.place(number).name}: in a loop that XLA compiles; it is not heard there")
+            HEARING.say(f"{watchpoints.of(number).name}: in a loop that XLA compiles; it is not heard there")
             return gradient
         done = _tell(gradient, number)
     else:
@@ -238,7 +238,7 @@ def _tell(gradient: Any, number: int) -> Any:
     return tf.cond(tf.numpy_function(asked, [], tf.bool), tell, _nothing)
 
 
-# ── places ───────────────────────────────────────────────────────────────────────────────────────────────
+# ── watchpoints ──────────────────────────────────────────────────────────────────────────────────────────
 
 
 @custom_gradient

@@ -20,7 +20,7 @@ import torch
 from torch.nn.modules.module import register_module_forward_hook
 
 from pullback.hosts.torch import private
-from pullback.watching import places
+from pullback.watching import watchpoints
 from pullback.watching.framework import Framework, Looking
 from pullback.watching.hearing import HEARING, note
 from pullback.watching.record import BINS, SHIFT, WIDTH, numbers, scale_of, stride
@@ -149,8 +149,8 @@ def _seen_batched(info: Any, axes: Any, x: Any, written: Any, number: int) -> An
 
 
 def compiled(x: Any, name: str) -> Any:
-    """Put a named place into a program that is compiled."""
-    return _operation(x, places.number(name))
+    """Put a named watchpoint into a program that is compiled."""
+    return _operation(x, watchpoints.number(name))
 
 
 def _operation(x: Any, number: int) -> Any:
@@ -201,11 +201,11 @@ def _outputs(output: Any, path: str, model: Any) -> Any:
 
 
 class _Model:
-    """A module whose parts are looked at; `number` gives the places of their outputs."""
+    """A module whose parts are looked at; `number` gives the watchpoints of their outputs."""
 
     def __init__(self, module: Any) -> None:
         def number(path: str) -> int:
-            return places.number(path, "output", module)
+            return watchpoints.number(path, "output", module)
 
         number._dynamo_marked_constant = True  # type: ignore[attr-defined]
         self.number = number
@@ -216,7 +216,7 @@ class _Model:
         self.hooks, self.weights = [], []
         for path, weight in module.named_parameters():
             if weight.requires_grad:
-                at = places.number(path, "weight", module)
+                at = watchpoints.number(path, "weight", module)
                 self.weights.append(at)
                 self.hooks.append(weight.register_hook(functools.partial(_look, number=at)))
         _watched.update(self.modules)

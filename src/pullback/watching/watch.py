@@ -11,7 +11,7 @@ from pullback.errors import OptionError
 from pullback.hosts import Role
 from pullback.hosts.dynamo import PROGRAM, is_tracing
 from pullback.typed import T
-from pullback.watching import framework, places
+from pullback.watching import framework, watchpoints
 from pullback.watching.hearing import HEARING
 from pullback.watching.log import Log
 from pullback.watching.sinks import Sink, sinks
@@ -57,7 +57,7 @@ def watch(
         from pullback.keras.layer import RuleLayer
 
         return RuleLayer(watch, [{"tensor": 0}, name])(x)
-    return framework.of(x).seen(x, places.number(name))
+    return framework.of(x).seen(x, watchpoints.number(name))
 
 
 def _require_count(every: Any) -> None:

@@ -9,7 +9,7 @@ import xml.etree.ElementTree as ElementTree
 import numpy as np
 import pytest
 
-from pullback.watching import places
+from pullback.watching import watchpoints
 from pullback.watching.hearing import HEARING
 from pullback.watching.log import Log
 from pullback.watching.record import BINS, WIDTH, edges
@@ -25,16 +25,16 @@ def filled(sizes, **odd):
     """Make a log of places with a size at each step, in the order of the backward pass."""
     log = Log()
     for name, steps in sizes.items():
-        number = places.number(f"{name}")
-        places.place(number).rank = 0
-        places.place(number).arrived()
+        number = watchpoints.number(f"{name}")
+        watchpoints.of(number).rank = 0
+        watchpoints.of(number).arrived()
         for step, size in enumerate(steps):
             log.take(number, step, row(size, **odd.get(name, {}) if step == len(steps) - 1 else {}))
     return log
 
 
 def test_rows_that_overtake_each_other_stand_by_their_steps():
-    log, number = Log(), places.number("overtaken")
+    log, number = Log(), watchpoints.number("overtaken")
     for step in (1, 0, 3, 2):
         log.take(number, step, row(step + 1))
         log.gather()
@@ -116,7 +116,7 @@ def test_a_log_can_be_copied_and_pickled_even_while_it_is_open(copied):
 
 def test_gradients_that_do_not_come():
     log = Log()
-    cut, kept = (places.place(places.number(name)) for name in ("cut", "kept"))
+    cut, kept = (watchpoints.of(watchpoints.number(name)) for name in ("cut", "kept"))
     for _ in range(2):
         log.awaits(cut)
         log.awaits(kept)

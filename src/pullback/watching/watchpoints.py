@@ -1,8 +1,8 @@
-"""The places that gradients are looked at, by number: what is compiled knows a place by its number alone.
+"""The places that gradients are looked at, by number: what is compiled knows one by its number alone.
 
-A place that a program names is heard by every open log. A place in a model is heard by the logs of that
-model. Its number stays the same from log to log, so that a function that was compiled under one log is heard
-by the next. The model itself is held weakly.
+One that a program names is heard by every open log, one in a model by the logs of that model. Its number
+stays the same from log to log, so that a function that was compiled under one log is heard by the next. The
+model itself is held weakly.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import weakref
 from typing import Any
 
 
-class Place:
+class Watchpoint:
     """Where gradients are looked at."""
 
     def __init__(self, number: int, name: str, kind: str, owner: Any) -> None:
@@ -29,13 +29,13 @@ class Place:
 
 
 _ranks = itertools.count(1)
-_known: list[Place] = []
+_known: list[Watchpoint] = []
 _numbers: dict[tuple[str, str, int], int] = {}
 _lock = threading.Lock()
 
 
 def number(name: str, kind: str = "place", owner: Any = None) -> int:
-    """Give the number of a place."""
+    """Give the number of a watchpoint."""
     key = (name, kind, id(owner) if owner is not None else 0)
     found = _numbers.get(key)
     if found is not None and (owner is None or _known[found].owner() is owner):
@@ -43,14 +43,14 @@ def number(name: str, kind: str = "place", owner: Any = None) -> int:
     with _lock:
         if _numbers.get(key) not in (None, found):
             return _numbers[key]  # another thread was faster
-        place = Place(len(_known), name, kind, owner)
-        _known.append(place)
-        _numbers[key] = place.number
-    return place.number
+        point = Watchpoint(len(_known), name, kind, owner)
+        _known.append(point)
+        _numbers[key] = point.number
+    return point.number
 
 
-def place(number: int) -> Place:
-    """Find a place by its number."""
+def of(number: int) -> Watchpoint:
+    """Find a watchpoint by its number."""
     return _known[number]
 
 
