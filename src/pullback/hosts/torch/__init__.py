@@ -61,7 +61,7 @@ class TorchHost(Host):
     def opener(self, value: Any) -> Opener | None:
         if isinstance(value, torch.nn.Module):
             return modules.opened
-        is_structure = type(value) in private.SUPPORTED_NODES and type(value) is not Counter
+        is_structure = type(value) in private.pytree.SUPPORTED_NODES and type(value) is not Counter
         return _open if is_structure else None
 
     @contextlib.contextmanager
@@ -205,7 +205,7 @@ class TorchHost(Host):
 
 def _open(value: Any) -> tuple[list[Any], Callable[[Sequence[Any]], Any]]:
     """Take one level of a registered structure apart."""
-    node = private.SUPPORTED_NODES[type(value)]
+    node = private.pytree.SUPPORTED_NODES[type(value)]
     parts, context = node.flatten_fn(value)
     return list(parts), lambda parts: node.unflatten_fn(parts, context)
 

@@ -121,7 +121,8 @@ class Taken:
 
 def _pull(result: Any, given: Any) -> None:
     """Run `grad` too, if it will be asked for: an error of its own is then known in time."""
-    outputs, sources = ([x for x in private.tree_leaves(part) if _is_recorded(x)] for part in (result, given))
+    leaves = private.pytree.tree_leaves
+    outputs, sources = ([x for x in leaves(part) if _is_recorded(x)] for part in (result, given))
     if outputs and sources and torch.is_grad_enabled():
         ones = [torch.ones_like(output) for output in outputs]
         torch.autograd.grad(outputs, sources, ones, retain_graph=True, allow_unused=True)
@@ -133,7 +134,7 @@ def _is_recorded(value: Any) -> bool:
 
 def is_data(kind: type) -> bool:
     """Tell whether values of a type can be handed to a compiled call: numbers, tensors, structures."""
-    return issubclass(kind, _DATA) or kind in private.SUPPORTED_NODES
+    return issubclass(kind, _DATA) or kind in private.pytree.SUPPORTED_NODES
 
 
 _DATA = (torch.Tensor, dict, list, tuple, *base_types)
@@ -188,6 +189,6 @@ def _reader(function: FunctionType | None, lines: list[str], inputs: list[str]) 
     )
 
 
-private.register_pytree_node(
+private.pytree.register_pytree_node(
     Counter, lambda counter: ([counter.variable], None), lambda parts, _: Counter(*parts)
 )

@@ -24,6 +24,7 @@ from pullback.hosts.keras import is_layer, layers_called_by, run_on
 from pullback.hosts.operation import Cotangents, Derived, Pullback, Rerun, filled
 from pullback.hosts.overrides import Gradients, class_of, kind_of
 from pullback.hosts.torch import kinds
+from pullback.hosts.torch.private import pytree
 from pullback.patched import patched
 
 
@@ -123,32 +124,25 @@ def asking(overriding: Overriding, native: Any) -> Any:
     return call
 
 
+_HOLE = object()  # stands for a tensor among arguments
+
+
 class _Call:
     """One call of a function of PyTorch: its tensors, and how to run it on others."""
 
     def __init__(self, overriding: Overriding, func: Any, args: Any, kwargs: Any) -> None:
         self.overriding = overriding
         self.func = func
-        self.inputs: Sequence[Any] = []
+        leaves, self._structure = pytree.tree_flatten((args, kwargs))
+        self.inputs: Sequence[Any] = [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]
+        self._hollow = [_HOLE if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves]
         self.occurrence: Any = None
-        self._structure = self._hollow((args, kwargs))
         self._outputs: Any = None
-
-    def _hollow(self, value: Any) -> Any:
-        """Take the tensors out of arguments."""
-        if isinstance(value, torch.Tensor):
-            self.inputs = [*self.inputs, value]
-            return _HOLE
-        if type(value) in (tuple, list):
-            return type(value)(self._hollow(part) for part in value)
-        if type(value) is dict:
-            return {key: self._hollow(part) for key, part in value.items()}
-        return value
 
     @property
     def options(self) -> dict[str, Any]:
         """Give what was passed beside tensors: by name, or by its number among what came by position."""
-        args, kwargs = self._structure
+        args, kwargs = pytree.tree_unflatten(self._hollow, self._structure)
         unnamed = [value for value in args if value is not _HOLE]
         return {
             **{str(i): value for i, value in enumerate(unnamed)},
@@ -157,7 +151,9 @@ class _Call:
 
     def run(self, tensors: Sequence[Any]) -> list[Any]:
         """Run the function itself."""
-        args, kwargs = _filled(self._structure, iter(tensors))
+        rest = iter(tensors)
+        leaves = [next(rest) if leaf is _HOLE else leaf for leaf in self._hollow]
+        args, kwargs = pytree.tree_unflatten(leaves, self._structure)
         with self.overriding.at_a_place():
             result = self.func(*args, **kwargs)
         self._outputs = None if isinstance(result, torch.Tensor) else type(result)
@@ -166,23 +162,6 @@ class _Call:
     def structure(self, outputs: Sequence[Any]) -> Any:
         """Give outputs as the function does."""
         return outputs[0] if self._outputs is None else self._outputs(outputs)
-
-
-class _Hole:
-    pass
-
-
-_HOLE = _Hole()
-
-
-def _filled(value: Any, tensors: Any) -> Any:
-    if value is _HOLE:
-        return next(tensors)
-    if type(value) in (tuple, list):
-        return type(value)([_filled(part, tensors) for part in value])
-    if type(value) is dict:
-        return {key: _filled(part, tensors) for key, part in value.items()}
-    return value
 
 
 class _Running(Derived):

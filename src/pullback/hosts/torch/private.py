@@ -25,12 +25,12 @@ from torch._functorch.utils import enable_single_level_autograd_function
 from torch._library.custom_ops import CustomOpDef
 from torch.autograd import forward_ad
 from torch.autograd.function import _SingleLevelFunction
+from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import SUPPORTED_NODES, register_pytree_node, tree_leaves
 
 from pullback.patched import Shared
 
-__all__ = ["SUPPORTED_NODES", "CustomOpDef", "TorchDispatchMode", "register_pytree_node", "tree_leaves"]
+__all__ = ["CustomOpDef", "TorchDispatchMode", "pytree"]
 
 transforming: Callable[[], bool] = torch._C._are_functorch_transforms_active
 alive = _functorch.unwrap_if_dead  # what a transform that is over has left wrapped

@@ -15,11 +15,10 @@ import torch
 
 from pullback.errors import CapturedTensorError, PullbackError
 from pullback.hosts.keras import numbered
-from pullback.hosts.torch import modules
-from pullback.hosts.torch.private import tree_leaves
+from pullback.hosts.torch import modules, private
+from pullback.hosts.torch.nodes import behind
 from pullback.rule import Rule, reach
 from pullback.view.arguments import Arguments, Asked
-from pullback.view.torch.recorded import behind
 from pullback.view.torch.words import DATA
 
 
@@ -101,7 +100,7 @@ def _read(function: Any, given: Arguments) -> list[Any]:
     """List the parameters that are behind the outputs of a call."""
     try:
         with torch.enable_grad():
-            outputs = tree_leaves(function(*given.args, **given.kwargs))
+            outputs = private.pytree.tree_leaves(function(*given.args, **given.kwargs))
     except PullbackError:  # the first probe says it
         return []
     nodes = behind([output for output in outputs if isinstance(output, torch.Tensor)])

@@ -44,16 +44,8 @@ class Instead(TorchFunctionMode):
         self._by_id = dict(zip(map(id, captured), tensors))
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        return func(*self._put(args), **self._put(kwargs or {}))
-
-    def _put(self, value: Any) -> Any:
-        if isinstance(value, torch.Tensor):
-            return self._by_id.get(id(value), value)
-        if type(value) in (tuple, list):
-            return type(value)(map(self._put, value))
-        if type(value) is dict:
-            return {key: self._put(part) for key, part in value.items()}
-        return value
+        args, kwargs = private.pytree.tree_map(lambda x: self._by_id.get(id(x), x), (args, kwargs or {}))
+        return func(*args, **kwargs)
 
 
 class Converted(Around):
