@@ -1,4 +1,4 @@
-"""Nodes of the graph, named after the user's function.
+"""Nodes of the graph that autograd records: named after the user's function, and gone through.
 
 Graph printers, anomaly mode and profilers show the class of a node. So each name has a class of its own, made
 when it is first met; a factory that makes a rule in every call makes one class.
@@ -7,7 +7,7 @@ when it is first met; a factory that makes a rule in every call makes one class.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from pullback.hosts.torch import private
@@ -25,3 +25,14 @@ def named_nodes(kind: Any) -> Callable[[str], Record]:
         return super(private.SingleLevelFunction, node).apply
 
     return by_name
+
+
+def behind(tensors: Sequence[Any]) -> Iterator[Any]:
+    """Go through the nodes that tensors were computed by, each once."""
+    waiting, seen = [tensor.grad_fn for tensor in tensors], set()
+    while waiting:
+        node = waiting.pop()
+        if node is not None and node not in seen:
+            seen.add(node)
+            yield node
+            waiting += [after for after, _ in node.next_functions]

@@ -1,20 +1,11 @@
-"""The graph that autograd recorded, and what is read of it."""
+"""What is read of the graph that autograd recorded."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-
-def behind(tensors: Sequence[Any]) -> Iterator[Any]:
-    """Go through the nodes that tensors were computed by, each once."""
-    waiting, seen = [tensor.grad_fn for tensor in tensors], set()
-    while waiting:
-        node = waiting.pop()
-        if node is not None and node not in seen:
-            seen.add(node)
-            yield node
-            waiting += [after for after, _ in node.next_functions]
+from pullback.hosts.torch.nodes import behind
 
 
 def refuse_first_order_only(gradients: Sequence[Any]) -> None:

@@ -26,6 +26,7 @@ from pullback.hosts import refusals
 from pullback.hosts.operation import Around, Derived, Operation, Pullback
 from pullback.hosts.torch import effects, private, state, surroundings
 from pullback.hosts.torch.arrays import differentiable
+from pullback.hosts.torch.nodes import behind
 from pullback.hosts.torch.residuals import Kept
 from pullback.rule import names_in, reach
 
@@ -237,15 +238,8 @@ class Ear(TorchFunctionMode):
         """Find what tensors were computed from in operations that nobody hears, as compiled ones."""
         self.meet([tensor for tensor in tensors if tensor.is_leaf])
         known = [*self._given, *self.outside]
-        nodes = [y.grad_fn for y in tensors if all(y is not x for x in known)]
-        seen = set()
-        while nodes:
-            node = nodes.pop()
-            if node is not None and node not in seen:
-                seen.add(node)
-                variable = getattr(node, "variable", None)
-                self.meet([] if variable is None else [variable])
-                nodes += [after for after, _ in node.next_functions]
+        nodes = behind([y for y in tensors if all(y is not x for x in known)])
+        self.meet([node.variable for node in nodes if hasattr(node, "variable")])
 
     def _know(self, tensor: Any) -> None:
         self._inside[id(tensor)] = weakref.ref(tensor)
