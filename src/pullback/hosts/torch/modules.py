@@ -27,7 +27,7 @@ def opened(module: torch.nn.Module) -> tuple[list[Any], Callable[[Sequence[Any]]
     parameters = dict(module.named_parameters())
 
     def build(parts: Sequence[Any]) -> torch.nn.Module:
-        return _with(now, {id(p): parts[0][name] for name, p in parameters.items()})
+        return _twin(now, {id(p): parts[0][name] for name, p in parameters.items()})
 
     return [parameters], build
 
@@ -42,46 +42,33 @@ def with_parameters(module: torch.nn.Module) -> torch.nn.Module:
     tensors = dict(module.named_parameters())
     if all(isinstance(tensor, torch.nn.Parameter) for tensor in tensors.values()):
         return module
-    return _with(module, {id(tensor): torch.nn.Parameter(tensor.detach()) for tensor in tensors.values()})
-
-
-def _with(module: torch.nn.Module, tensors: dict[int, Any]) -> torch.nn.Module:
-    """Copy a module and those inside it, with other tensors in the places of its parameters."""
-    made: dict[int, torch.nn.Module] = {}
-
-    def copied(part: Any) -> Any:
-        if part is None:
-            return None
-        if id(part) not in made:
-            made[id(part)] = twin = copy.copy(part)
-            own, inside = part._parameters, part._modules
-            twin.__dict__[_WHOLE] = True
-            # `register_parameter` would refuse a tensor that has a history, and a body asks `parameters()`.
-            twin.__dict__["_parameters"] = {
-                name: None if parameter is None else tensors[id(parameter)] for name, parameter in own.items()
-            }
-            twin.__dict__["_modules"] = {name: copied(child) for name, child in inside.items()}
-            for name, value in part.__dict__.items():
-                if type(value) is list and any(id(item) in tensors for item in value):  # as in a LSTM
-                    twin.__dict__[name] = [tensors.get(id(item), item) for item in value]
-        return made[id(part)]
-
-    return copied(module)
+    return _twin(module, {id(tensor): torch.nn.Parameter(tensor.detach()) for tensor in tensors.values()})
 
 
 def snapshot(module: torch.nn.Module) -> torch.nn.Module:
     """Copy a module and those inside it, with the parameters and buffers that they have now."""
+    return _twin(module)
+
+
+def _twin(module: torch.nn.Module, tensors: dict[int, Any] | None = None) -> torch.nn.Module:
+    """Copy a module and those inside it, with other tensors in the places of parameters, if there are any."""
     made: dict[int, torch.nn.Module] = {}
+    others = tensors or {}
 
     def copied(part: Any) -> Any:
         if part is not None and id(part) not in made:
             made[id(part)] = twin = copy.copy(part)
-            twin.__dict__["_parameters"] = dict(part._parameters)
-            twin.__dict__["_buffers"] = dict(part._buffers)
-            twin.__dict__["_modules"] = {name: copied(child) for name, child in part._modules.items()}
+            space = twin.__dict__
+            if tensors is None:
+                space["_buffers"] = dict(part._buffers)
+            else:
+                space[_WHOLE] = True
+            # `register_parameter` would refuse a tensor that has a history, and a body asks `parameters()`.
+            space["_parameters"] = {name: others.get(id(p), p) for name, p in part._parameters.items()}
+            space["_modules"] = {name: copied(child) for name, child in part._modules.items()}
             for name, value in part.__dict__.items():
                 if type(value) is list and any(isinstance(item, torch.Tensor) for item in value):
-                    twin.__dict__[name] = list(value)  # as in a LSTM
+                    space[name] = [others.get(id(item), item) for item in value]  # as in a LSTM
         return None if part is None else made[id(part)]
 
     return copied(module)
