@@ -13,69 +13,17 @@ from typing import Any
 from pullback.mend.patch import Span
 from pullback.mend.source import Source
 
-# How tightly an expression holds together; what is not listed is one piece.
-LOOSE = {
-    ast.NamedExpr: 0,
-    ast.Tuple: 0,
-    ast.Starred: 0,
-    ast.Yield: 0,
-    ast.Lambda: 1,
-    ast.IfExp: 2,
-    ast.Compare: 6,
-    ast.Await: 15,
-}
-OPERATORS = {
-    ast.Or: 3,
-    ast.And: 4,
-    ast.Not: 5,
-    ast.BitOr: 7,
-    ast.BitXor: 8,
-    ast.BitAnd: 9,
-    ast.LShift: 10,
-    ast.RShift: 10,
-    ast.Add: 11,
-    ast.Sub: 11,
-    ast.Mult: 12,
-    ast.Div: 12,
-    ast.FloorDiv: 12,
-    ast.Mod: 12,
-    ast.MatMult: 12,
-    ast.UAdd: 13,
-    ast.USub: 13,
-    ast.Invert: 13,
-    ast.Pow: 14,
-}
-ATOM = 17
 TOKENS = (ast.operator, ast.unaryop, ast.cmpop, ast.boolop, ast.expr_context)
 
 
-def tightness(node: ast.AST) -> int:
-    """Give the precedence of an expression."""
-    if isinstance(node, (ast.BinOp, ast.UnaryOp, ast.BoolOp)):
-        return OPERATORS[type(node.op)]
-    return LOOSE.get(type(node), ATOM)
-
-
-def needed(parent: ast.AST, field: str) -> int:
-    """Give the precedence that a child must have to stand where it does without brackets."""
-    if isinstance(parent, ast.BinOp):
-        here = OPERATORS[type(parent.op)]
-        if isinstance(parent.op, ast.Pow):
-            return here + 1 if field == "left" else 13
-        return here + (field == "right")
-    if isinstance(parent, ast.UnaryOp):
-        return OPERATORS[type(parent.op)]
-    if isinstance(parent, ast.BoolOp):
-        return OPERATORS[type(parent.op)] + 1
-    if isinstance(parent, ast.Compare):
-        return 7
-    if isinstance(parent, ast.IfExp):
-        return 3 if field != "orelse" else 2
-    if isinstance(parent, (ast.Attribute, ast.Subscript, ast.Call)) and field in ("value", "func"):
-        return ATOM
-    if isinstance(parent, ast.Starred):
-        return 7
-    return 1 if isinstance(parent, (ast.Call, ast.keyword, ast.Tuple, ast.List, ast.Dict)) else 0
+def bracketed(parent: ast.AST, child: ast.AST) -> bool:
+    """Tell whether an expression needs brackets where it stands: as Python itself writes it."""
+    if not isinstance(parent, (ast.expr, ast.keyword)):
+        return False
+    if isinstance(child, (ast.Tuple, ast.NamedExpr, ast.Yield)):  # Python writes these in brackets anywhere
+        return not (isinstance(parent, ast.Subscript) and parent.slice is child)
+    bare = ast.unparse(exchanged(parent, {id(child): ast.Name("__child__", ast.Load())}))
+    return bare.replace("__child__", f"({ast.unparse(child)})") == ast.unparse(parent)
 
 
 def children(node: ast.AST) -> Iterator[tuple[str, int, ast.AST]]:
@@ -170,14 +118,14 @@ def inserted(node: ast.FunctionDef, at: int, statement: ast.stmt) -> ast.Functio
     return made
 
 
-def differences(old: ast.AST, new: ast.AST, parent: ast.AST | None = None, field: str = "") -> Iterator[Any]:
-    """List the smallest parts that differ: the old node, the new one, what that stands in, and its field."""
+def differences(old: ast.AST, new: ast.AST, parent: ast.AST | None = None) -> Iterator[Any]:
+    """List the smallest parts that differ: the old node, the new one, and what that stands in."""
     if old is new:
         return
     if isinstance(old, ast.FunctionDef) and isinstance(new, ast.FunctionDef):
         before = [(i, part) for i, part in enumerate(new.body) if hasattr(part, "inserted")]
         for n, (i, part) in enumerate(before):
-            yield old.body[i - n], part, new, "body"
+            yield old.body[i - n], part, new
         new = _with(new, {"body": [part for part in new.body if not hasattr(part, "inserted")]})
     inner_old, inner_new = list(children(old)), list(children(new))
     same_kind = type(old) is type(new) and [c[:2] for c in inner_old] == [c[:2] for c in inner_new]
@@ -193,10 +141,10 @@ def differences(old: ast.AST, new: ast.AST, parent: ast.AST | None = None, field
         (a, b) for a, b in zip(inner_old, inner_new) if a[2] is not b[2] and not isinstance(a[2], TOKENS)
     ]
     if same_shape and changed and not isinstance(old, ast.JoinedStr):
-        for (name, _, a), (_, _, b) in changed:
-            yield from differences(a, b, new, name)
+        for (*_, a), (*_, b) in changed:
+            yield from differences(a, b, new)
     elif not same_shape or ast.dump(old) != ast.dump(new):
-        yield old, new, parent, field
+        yield old, new, parent
 
 
 def rendered(node: ast.AST, source: Source, known: set[int]) -> str:
@@ -211,17 +159,14 @@ def rendered(node: ast.AST, source: Source, known: set[int]) -> str:
         fields: dict[str, Any] = {}
         for name in part._fields:
             value = getattr(part, name, None)
-            if isinstance(value, list):
-                fields[name] = [put(v, part, name) for v in value]
-            else:
-                fields[name] = put(value, part, name)
+            fields[name] = [put(v, part) for v in value] if isinstance(value, list) else put(value, part)
         return type(part)(**fields)
 
-    def put(value: Any, parent: ast.AST, name: str) -> Any:
+    def put(value: Any, parent: ast.AST) -> Any:
         if not isinstance(value, ast.expr) or id(value) not in known:
             return hollow(value)
         text = source.segment(value)
-        brackets = tightness(value) < needed(parent, name) and not text.startswith("(")
+        brackets = bracketed(parent, value) and not text.startswith("(")
         if isinstance(value, ast.Tuple) and text.startswith("("):
             brackets = False
         mark = f"__kept{len(held)}__"
@@ -243,7 +188,7 @@ def spans(old: ast.AST, new: ast.AST, source: Source) -> tuple[Span, ...]:
     """Give the spans of the file's text that turn one tree into the other."""
     known = {id(node) for node in ast.walk(old) if hasattr(node, "lineno")}
     found = []
-    for before, after, parent, field in differences(old, new):
+    for before, after, parent in differences(old, new):
         text = rendered(after, source, known)
         start, stop = source.span(before)
         if hasattr(after, "inserted"):
@@ -252,7 +197,7 @@ def spans(old: ast.AST, new: ast.AST, source: Source) -> tuple[Span, ...]:
         if isinstance(after, ast.Tuple) and isinstance(before, ast.Tuple) and source.text[start] != "(":
             text = text.removeprefix("(").removesuffix(")")
         held = source.text[:start].rstrip().endswith("(") and source.text[stop:].lstrip().startswith(")")
-        loose = parent is not None and tightness(after) < needed(parent, field)
+        loose = parent is not None and bracketed(parent, after)
         if (loose or _splits(after, text)) and not (held and isinstance(parent, (ast.BinOp, ast.UnaryOp))):
             text = f"({text})"
         found.append(Span(start, stop, text))
