@@ -7,8 +7,6 @@ its own operations and the forward never runs again.
 from __future__ import annotations
 
 import ast
-import functools
-import inspect
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -16,6 +14,7 @@ from types import CodeType, FunctionType
 from typing import Any
 
 from pullback.mend.source import Function, RefusedError, Source
+from pullback.view.definition import inner
 
 NAME = "__mended__"
 SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
@@ -99,15 +98,7 @@ def returned(tree: ast.Module) -> list[ast.expr]:
 
 def written(grad: Callable[..., Any]) -> FunctionType:
     """Give the function that a user wrote, behind partial arguments and decorators."""
-    function: Any = grad
-    while True:
-        before = function
-        function = inspect.unwrap(function)
-        function = getattr(function, "__func__", function)
-        if isinstance(function, functools.partial):
-            function = function.func
-        if function is before:
-            break
+    function = inner(grad)
     if not isinstance(function, FunctionType):
         raise RefusedError("its gradient is no Python function, so there is no text to edit")
     return function
