@@ -102,6 +102,12 @@ def edges() -> list[tuple[float, float]]:
     return list(zip([0.0, *inner], [*inner, math.inf]))
 
 
+def median(sizes: np.ndarray[Any, Any]) -> float:
+    """Give the median of what is finite; NaN if nothing is."""
+    finite = sizes[np.isfinite(sizes)]
+    return float(np.median(finite)) if len(finite) else math.nan
+
+
 class History(Sequence[Record]):
     """The records of one place, by steps, and how often no gradient arrived there."""
 
@@ -126,8 +132,7 @@ class History(Sequence[Record]):
     @property
     def rms(self) -> float:
         """The median over the steps of the root of the mean square; NaN if nothing finite was heard."""
-        found = self.of("rms")
-        return float(np.median(found[np.isfinite(found)])) if np.isfinite(found).any() else math.nan
+        return median(self.of("rms"))
 
     @property
     def decades(self) -> list[int]:

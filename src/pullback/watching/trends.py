@@ -7,11 +7,9 @@ first of its kind in the backward pass, over the steps its last quarter with its
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-
-from pullback.watching.record import History
+from pullback.watching.record import History, median
 
 if TYPE_CHECKING:
     from pullback.watching.log import Log
@@ -43,15 +41,10 @@ def trends(log: Log) -> list[Trend]:
         sizes, steps = history.of("rms"), history.of("step")
         quarter = len(sizes) // 4
         if quarter:
-            early, late = _median(sizes[:quarter]), _median(sizes[-quarter:])
+            early, late = median(sizes[:quarter]), median(sizes[-quarter:])
             if early > 0 and math.isfinite(late):
                 words = (
                     f"its gradient went from {early:.1e} to {late:.1e}, from step {steps[0]} to {steps[-1]}"
                 )
                 found.append(Trend(history.name, late / early, words))
     return found
-
-
-def _median(sizes: np.ndarray[Any, Any]) -> float:
-    finite = sizes[np.isfinite(sizes)]
-    return float(np.median(finite)) if len(finite) else math.nan
