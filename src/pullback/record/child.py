@@ -32,7 +32,7 @@ from pullback.record.job import Job
 from pullback.record.listening import recording
 from pullback.record.modules import as_rule, files_of, is_method, load, names_of, rules_of
 from pullback.record.naming import name_apart, own_words
-from pullback.record.quiet import held, quiet
+from pullback.record.quiet import flush, held, quiet
 from pullback.record.recorder import Recorder
 from pullback.record.sample import Location, Recorded
 from pullback.record.script import beside, run_script, told
@@ -103,7 +103,7 @@ class Child:
             with clock.watching(self.options.seconds):
                 problem = run_script(self.job.target.module, list(self.options.arguments), before=self.before)
             recorder.on = False
-        _flush()
+        flush()
         if os.getpid() != process:  # the script forked: only the first process reports
             os._exit(0)
         self.abrupt = clock.rang
@@ -314,14 +314,6 @@ class Child:
         return not self.job.helps if mine is None else mine
 
 
-def _flush() -> None:
-    for stream in (sys.stdout, sys.stderr):
-        try:
-            stream.flush()
-        except (OSError, ValueError, AttributeError):  # the script may have closed or replaced it
-            continue
-
-
 def main(before: set[str]) -> None:
     """Read the job, do it, and end; `before` are the modules that Python had imported by itself."""
     folder = sys.argv[2]
@@ -342,5 +334,5 @@ def main(before: set[str]) -> None:
         child.events.problem(f"{job.target.text} could not be checked: {told(error)}")
         child.events.send("done")
     if child.abrupt:
-        _flush()
+        flush()
         os._exit(0)

@@ -48,7 +48,7 @@ def quiet() -> Iterator[None]:
 @contextlib.contextmanager
 def held(stream: int) -> Iterator[None]:
     """Turn a stream into a file for the time of a block; then pass its lines on, each of them once."""
-    _flush()
+    flush()
     with contextlib.ExitStack() as stack:
         try:
             kept = stack.enter_context(tempfile.TemporaryFile())
@@ -60,7 +60,7 @@ def held(stream: int) -> Iterator[None]:
         try:
             yield
         finally:
-            _flush()
+            flush()
             _dup2(before, stream)
             _close(before)
             with contextlib.suppress(OSError):
@@ -70,7 +70,8 @@ def held(stream: int) -> Iterator[None]:
                         _write(stream, line)
 
 
-def _flush() -> None:
+def flush() -> None:
+    """Write out what the program has printed."""
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(Exception):  # the script may have closed or replaced it
             stream.flush()
