@@ -68,7 +68,3 @@ def repeats(run: Run, sources: Sequence[Any]) -> int:
         return ENDLESS
     counted = Counter((op.type, str(op.outputs[0].shape)) for op in operations)
     return max(counted.values(), default=0)
-
-
-def _placeholder(tensor: Any) -> Any:
-    return tf.compat.v1.placeholder(tensor.dtype, tensor.shape)
