@@ -112,6 +112,15 @@ def parts_of(container: Any) -> list[Any]:
     return [container[key] for key in keys_of(container)]
 
 
+def put(other: Callable[[Any], Any], value: Any) -> Any:
+    """Give plain tuples, lists and dicts again, with what a function makes of each leaf in its place."""
+    if type(value) in (tuple, list):
+        return type(value)([put(other, part) for part in value])
+    if type(value) is dict:
+        return {key: put(other, part) for key, part in value.items()}
+    return other(value)
+
+
 def match(tree: Tree | None, value: Any) -> list[Any] | None:
     """Lay a value out along a tree, leaf for leaf; `None` may stand for a whole branch.
 

@@ -24,8 +24,8 @@ from pullback.hosts.keras import is_layer, layers_called_by, run_on
 from pullback.hosts.operation import Cotangents, Derived, Pullback, Rerun, filled
 from pullback.hosts.overrides import Gradients, class_of, kind_of
 from pullback.hosts.torch import kinds
-from pullback.hosts.torch.private import pytree
 from pullback.patched import patched
+from pullback.tree import put
 
 
 class Overriding(TorchFunctionMode):
@@ -87,7 +87,7 @@ class Overriding(TorchFunctionMode):
         call.occurrence = self.gradients.make(found, names, call.inputs, gradient, call.options)
         operation = _Running(call)
         outputs = operation.host.apply(operation, list(call.inputs))
-        call.inputs = ()
+        call.inputs = []
         return call.structure(outputs)
 
     def at_a_place(self) -> contextlib.AbstractContextManager[None]:
@@ -133,16 +133,22 @@ class _Call:
     def __init__(self, overriding: Overriding, func: Any, args: Any, kwargs: Any) -> None:
         self.overriding = overriding
         self.func = func
-        leaves, self._structure = pytree.tree_flatten((args, kwargs))
-        self.inputs: Sequence[Any] = [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]
-        self._hollow = [_HOLE if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves]
+        self.inputs: list[Any] = []
         self.occurrence: Any = None
+        self._structure = put(self._hollow, (args, kwargs))
         self._outputs: Any = None
+
+    def _hollow(self, leaf: Any) -> Any:
+        """Take the tensors out of arguments."""
+        if isinstance(leaf, torch.Tensor):
+            self.inputs.append(leaf)
+            return _HOLE
+        return leaf
 
     @property
     def options(self) -> dict[str, Any]:
         """Give what was passed beside tensors: by name, or by its number among what came by position."""
-        args, kwargs = pytree.tree_unflatten(self._hollow, self._structure)
+        args, kwargs = self._structure
         unnamed = [value for value in args if value is not _HOLE]
         return {
             **{str(i): value for i, value in enumerate(unnamed)},
@@ -152,8 +158,7 @@ class _Call:
     def run(self, tensors: Sequence[Any]) -> list[Any]:
         """Run the function itself."""
         rest = iter(tensors)
-        leaves = [next(rest) if leaf is _HOLE else leaf for leaf in self._hollow]
-        args, kwargs = pytree.tree_unflatten(leaves, self._structure)
+        args, kwargs = put(lambda leaf: next(rest) if leaf is _HOLE else leaf, self._structure)
         with self.overriding.at_a_place():
             result = self.func(*args, **kwargs)
         self._outputs = None if isinstance(result, torch.Tensor) else type(result)

@@ -20,6 +20,7 @@ import torch
 from pullback.errors import HostError
 from pullback.hosts.torch.captures.guards import Guards, Read
 from pullback.hosts.torch.modules import snapshot
+from pullback.tree import put
 
 
 class Twins:
@@ -49,11 +50,7 @@ class Twins:
 
     def inside(self, value: Any) -> Any:
         """Give an argument with twins in it: a structure is the call's own."""
-        if type(value) in (list, tuple):
-            return type(value)([self.inside(part) for part in value])
-        if type(value) is dict:
-            return {key: self.inside(part) for key, part in value.items()}
-        return self.of(value)
+        return put(self.of, value)
 
     def of(self, value: Any) -> Any:
         """Give the twin of a value; itself where it leads to no input."""

@@ -16,6 +16,7 @@ from torch.overrides import TorchFunctionMode
 from pullback.errors import CapturedVariableError
 from pullback.hosts.operation import Around, Cotangents, Operation, Pullback
 from pullback.hosts.torch import captures, private
+from pullback.tree import put
 
 
 def closure_convert(operation: Operation, tensors: list[Any]) -> tuple[Operation, list[Any]]:
@@ -44,7 +45,7 @@ class Instead(TorchFunctionMode):
         self._by_id = dict(zip(map(id, captured), tensors))
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        args, kwargs = private.pytree.tree_map(lambda x: self._by_id.get(id(x), x), (args, kwargs or {}))
+        args, kwargs = put(lambda x: self._by_id.get(id(x), x), (args, kwargs or {}))
         return func(*args, **kwargs)
 
 
