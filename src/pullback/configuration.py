@@ -137,17 +137,13 @@ def current() -> Configuration:
 
 def found(folder: str) -> Configuration:
     """Find the file nearest to a folder; a `pyproject.toml` that does not speak of us is passed by."""
-    while True:
+    for place in (folder, *map(str, Path(folder).parents)):
         for name in FILES:
-            path = os.path.join(folder, name)
-            if os.path.isfile(path):
-                known = load(path)
-                if known is not None:
-                    return known
-        above = os.path.dirname(folder)
-        if above == folder:
-            return Configuration()
-        folder = above
+            path = os.path.join(place, name)
+            known = load(path) if os.path.isfile(path) else None
+            if known is not None:
+                return known
+    return Configuration()
 
 
 def load(path: str) -> Configuration | None:
