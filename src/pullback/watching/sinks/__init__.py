@@ -27,11 +27,8 @@ class Sink(Protocol):
 
 def sinks(to: Any) -> list[Sink]:
     """Make the sinks that a user names."""
-    if isinstance(to, (str, Path, Sink)):
-        return [_sink(to)]
-    if isinstance(to, Iterable):
-        return [_sink(one) for one in to]
-    return [_sink(to)]
+    is_one = isinstance(to, (str, Path, Sink)) or not isinstance(to, Iterable)
+    return [_sink(to)] if is_one else [_sink(one) for one in to]
 
 
 def _sink(to: Any) -> Sink:
