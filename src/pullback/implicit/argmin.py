@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, overload
 
@@ -87,7 +86,4 @@ def argmin(
 
     Do not use it where constraints hold at the solution: state those conditions with `root`.
     """
-    means = Means(method, accuracy, iterations)
-    if solver is None:
-        return functools.partial(argmin, objective, tolerance=tolerance, **vars(means))
-    return solving(ARGMIN, objective, solver, means, tolerance)
+    return solving(ARGMIN, objective, solver, Means(method, accuracy, iterations), tolerance)

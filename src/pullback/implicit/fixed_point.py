@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, overload
 
@@ -72,7 +71,4 @@ def fixed_point(
 
     Do not use it for a step that is taken a few times: differentiate those steps.
     """
-    means = Means(method, accuracy, iterations)
-    if solver is None:
-        return functools.partial(fixed_point, step, tolerance=tolerance, **vars(means))
-    return solving(FIXED_POINT, step, solver, means, tolerance)
+    return solving(FIXED_POINT, step, solver, Means(method, accuracy, iterations), tolerance)

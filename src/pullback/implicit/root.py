@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, overload
 
@@ -77,7 +76,4 @@ def root(
 
     Do not use it where ∂F/∂z may be singular: such a solution has no derivative, and that is an error.
     """
-    means = Means(method, accuracy, iterations)
-    if solver is None:
-        return functools.partial(root, condition, tolerance=tolerance, **vars(means))
-    return solving(ROOT, condition, solver, means, tolerance)
+    return solving(ROOT, condition, solver, Means(method, accuracy, iterations), tolerance)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import functools
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +22,6 @@ from pullback.outputs import Outputs
 from pullback.plan import Plan
 from pullback.replace.graft import made_of, without_pushforward
 from pullback.rule import EXACT, rule_of
-from pullback.typed import P, RuleFunction, Y
 
 if TYPE_CHECKING:
     from typing_extensions import TypedDict
@@ -37,9 +36,11 @@ if TYPE_CHECKING:
 
 
 def solving(
-    kind: Kind, condition: Function, solver: Callable[P, Y], means: Means, tolerance: float | None
-) -> RuleFunction[P, Y]:
-    """Give a solver the derivatives of what its solution satisfies."""
+    kind: Kind, condition: Function, solver: Function | None, means: Means, tolerance: float | None
+) -> Any:
+    """Give a solver the derivatives of what its solution satisfies; without one, give what does so."""
+    if solver is None:
+        return functools.partial(solving, kind, condition, means=means, tolerance=tolerance)
     fix = f"pb.implicit.{kind.verb}(condition, solver)"
     require_functions(kind.verb, fix, condition=condition, solver=solver)
     require_number(kind.verb, "tolerance", tolerance, least=0, above=True, fix="tolerance=1e-6")
