@@ -9,14 +9,16 @@ cannot tell apart, and it is added to the bar, up to five percent. More than tha
 of 4 MB comes back as fresh pages is chance, and costs as much as a kernel. Where PyTorch's own keeps a tensor
 more, or gives less, a Function written by hand around its kernels, which keeps and gives what the rule does,
 is timed beside it: no rule in Python can be faster, so where it is slower than the built-in its time is the
-bar. Words name hosts:
+bar. So it is with TensorFlow's operations where one that keeps the input alone must compute erfc twice. Words
+name hosts, and rules:
 
-    python benchmarks/activations.py [--quick] [--cpu] [TensorFlow] [JAX] [PyTorch]
+    python benchmarks/activations.py [--quick] [--cpu] [TensorFlow] [JAX] [PyTorch] [gelu] [geglu] …
 """
 
 from __future__ import annotations
 
 import ctypes
+import functools
 import os
 import sys
 import time
@@ -45,7 +47,9 @@ for option, size in ((-1, 2**30), (-3, 2**25)):
 ops = pb.ops
 ROWS, COLUMNS = 1024, 1024
 FAST = "--quick" in sys.argv
-ONLY = [word for word in sys.argv[1:] if not word.startswith("-")]  # hosts: TensorFlow, JAX, PyTorch
+HOSTS = {"TensorFlow", "JAX", "PyTorch"}
+ONLY = [word for word in sys.argv[1:] if word in HOSTS]
+RULES = [word for word in sys.argv[1:] if word not in HOSTS and not word.startswith("-")]
 ROUNDS, CALLS = (12, 2) if FAST else (40, 5)
 CLOCK = time.process_time if "--cpu" in sys.argv else time.perf_counter
 if "--cpu" in sys.argv:
@@ -182,6 +186,32 @@ KERNELS = {
 }
 
 
+# ── TensorFlow's own operations, where what is not kept has to be computed again ────────────────────────
+
+
+def cdf(x):
+    return 0.5 * tf.math.erfc(x * -(0.5**0.5))
+
+
+def slope(x, phi):
+    return phi + x * (tf.exp(x * x * -0.5) * (2 * np.pi) ** -0.5)
+
+
+def gelu_by_hand(dy, x):
+    y = x * cdf(x)
+    return dy * slope(x, cdf(x)), y
+
+
+def geglu_by_hand(dy, gate, x):
+    y = gate * cdf(gate) * x
+    phi = cdf(gate)
+    return dy * x * slope(gate, phi), dy * (gate * phi), y
+
+
+# by hand: a cotangent and inputs ↦ cotangents and the output, with no tape at all
+OPERATIONS = {"gelu": gelu_by_hand, "geglu": geglu_by_hand}
+
+
 # ── one step, forward and back ───────────────────────────────────────────────────────────────────────────
 
 
@@ -238,6 +268,8 @@ def by_hand(name):
 def main():
     results = []
     for name, (ours, of_tf, of_jax, of_torch, letters) in PAIRS.items():
+        if RULES and name not in RULES:
+            continue
         given = arrays(letters)
         tensors = [tf.constant(a) for a in given]
         leaves = [torch.tensor(a, requires_grad=True) for a in given]
@@ -269,6 +301,9 @@ def main():
             arms = {"native": make(native, inputs), "ours": make(ours, inputs), "again": make(native, inputs)}
             if way == "PyTorch eager" and name in KERNELS:
                 arms["hand"] = make(by_hand(name), inputs)
+            if way == "TensorFlow eager" and name in OPERATIONS:
+                ones = tf.ones([ROWS, COLUMNS])
+                arms["hand"] = functools.partial(OPERATIONS[name], ones, *inputs)
             t = floors(arms, calls=CALLS, rounds=ROUNDS, clock=CLOCK)
             floor = min(t["native"], t["again"])
             noise = min(max(t["native"], t["again"]) / floor - 1, 0.05)

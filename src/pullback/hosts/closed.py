@@ -101,6 +101,8 @@ def _is_note(attribute: str) -> bool:
 
 def _is_constant(value: Any) -> bool:
     kind = type(value)
+    if kind is tuple:
+        return all(map(_is_constant, value))
     return isinstance(value, _CONSTANTS) or (_top(kind.__module__) in _LIBRARIES and kind.__name__ in _DTYPES)
 
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 
 def _never(*args: Any) -> None:
-    """Decline."""
+    """Offer nothing."""
 
 
 class Fused(NamedTuple):
@@ -19,6 +19,7 @@ class Fused(NamedTuple):
 
     value: Callable[..., Any]
     pull: Callable[..., Any]  # both give None where the formula must do it
-    # The operation with no rule around it, where the host's own derivatives are as right at every order and
-    # keep as little, or a few statistics more; None elsewhere.
+    # What runs the operation with no rule around it, where the host's own derivatives are as right at every
+    # order and keep as little, or a few statistics more. Given the arguments of a call: a function of those
+    # of any call of such shapes and dtypes, which may decline by None; or None where there is none.
     own: Callable[..., Any] = _never

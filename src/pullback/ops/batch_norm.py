@@ -51,13 +51,21 @@ def _statistics(x: Any, mean: Any, variance: Any, axis: int, count: float) -> An
     return (mean * 1, variance * ((count - 1) / count)), grad
 
 
-def _own(run: Any, x: Any, scale: Any, offset: Any, axis: int, eps: float) -> Any:
+def _settled(offered: Any, x: Any, scale: Any, offset: Any, axis: int, eps: float) -> Any:
     axes = _axes(x, axis, eps)
-    found = run(x, scale, offset, eps) if _fits(x, scale, offset, axes) else None
-    if found is None:
+    operation = offered(x, scale, offset, eps) if _fits(x, scale, offset, axes) else None
+    if operation is None:
         return None
-    y, mean, variance = found
-    return (y, *_statistics(x, mean, variance, axis, _count(x, axes)))
+    count = _count(x, axes)
+
+    def run(x: Any, *options: Any) -> Any:
+        found = operation(x, *options)
+        if found is None:
+            return None
+        y, mean, variance = found
+        return (y, *_statistics(x, mean, variance, axis, count))
+
+    return run
 
 
 def _axes(x: Any, axis: int, eps: float) -> tuple[int, ...]:
@@ -65,7 +73,7 @@ def _axes(x: Any, axis: int, eps: float) -> tuple[int, ...]:
     return _others(x, axis)
 
 
-@own(_own)
+@own(_settled)
 @custom_gradient
 @example(_X, np.array([1.1, 0.7, -0.4]), np.array([0.1, 0.2, -0.3]))
 @example(_X.reshape(2, 3, 2), axis=1, eps=1e-3)

@@ -9,11 +9,10 @@ On PyTorch its own operation stands in the place of the rule: it keeps the input
 its second order has fewer digits, so there its kernels run inside the rule. `tf.nn.gelu` keeps four tensors
 of the size of its input, six in the approximate form; here the formula runs.
 
-Domain: every x. The form with erf, which PyTorch's kernels and TensorFlow run, loses its digits below −5; JAX
-and NumPy run erfc, which has all but two decimals of them. It takes 3.7 times as long as erf in TensorFlow,
-1.9 times under XLA there, 2.5 times in PyTorch. Edges: −∞ gives 0 with slope 0, ∞ gives ∞ with slope 1;
-PyTorch's own gives NaN, for ∞·0 is. NaN stays NaN. After D. Hendrycks and K. Gimpel, Gaussian error linear
-units, 2016 (arXiv:1606.08415).
+Domain: every x. The formula runs erfc, which has all but two decimals of the digits below −5, as the own
+operations of TensorFlow and JAX do; the form with erf, which PyTorch's kernels run, has lost them. Edges: −∞
+gives 0 with slope 0, ∞ gives ∞ with slope 1; PyTorch's own gives NaN, for ∞·0 is. NaN stays NaN. After D.
+Hendrycks and K. Gimpel, Gaussian error linear units, 2016 (arXiv:1606.08415).
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ def gelu_of(x: Any, approximate: str) -> Any:
     if found is not None:
         return found
     work = wide("gelu", x)
-    low = near(work)  # tf.math.erf is NaN at ±∞
+    low = near(work)  # as in the pullback: XLA computes one Φ for both
     phi = _sigmoid(low, low * low) if approximate == "tanh" else host.arrays.normal_cdf(low)
     return narrow(above(work) * phi, x)
 
@@ -85,12 +84,12 @@ def _sigmoid(x: Any, squared: Any) -> Any:
     return hosts.of(x).arrays.sigmoid(x * (_TWICE + (_CUBE * _TWICE) * squared))
 
 
-def _own(run: Any, x: Any, approximate: str) -> Any:
+def _settled(offered: Any, x: Any, approximate: str) -> Any:
     require_word("gelu", "approximate", approximate, FORMS)
-    return run(x, approximate)
+    return offered(x, approximate)
 
 
-@own(_own)
+@own(_settled)
 @custom_gradient
 @example(np.array([0.7, -1.3, 2.1]))
 @example(np.array([0.7, -1.3, 2.1]), approximate="tanh")

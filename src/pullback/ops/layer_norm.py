@@ -64,9 +64,9 @@ def pulled_parts(dy: Any, xhat: Any, scale: Any, offset: Any) -> list[Any]:
     return parts if offset is None else [*parts, unbroadcast(dy, like=offset)]
 
 
-def _own(run: Any, x: Any, scale: Any, offset: Any, axis: Axis, eps: float) -> Any:
+def _settled(offered: Any, x: Any, scale: Any, offset: Any, axis: Axis, eps: float) -> Any:
     axes = _axes(x, axis, eps)
-    return run(x, scale, offset, len(axes), eps) if _fits(x, scale, offset, axes) else None
+    return offered(x, scale, offset, len(axes), eps) if _fits(x, scale, offset, axes) else None
 
 
 def _axes(x: Any, axis: Axis, eps: float) -> tuple[int, ...]:
@@ -74,7 +74,7 @@ def _axes(x: Any, axis: Axis, eps: float) -> tuple[int, ...]:
     return axes_of("layer_norm", x, axis)
 
 
-@own(_own)
+@own(_settled)
 @custom_gradient
 @example(_X, np.array([1.1, 0.7, -0.4]), np.array([0.1, 0.2, -0.3]))
 @example(_X, axis=(0, 1), eps=1e-3)

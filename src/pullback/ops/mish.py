@@ -32,7 +32,7 @@ from pullback.typed import T
 _FULL = 22.0
 
 
-@own(lambda run, x: run(x))
+@own(lambda offered, x: offered(x))
 @custom_gradient
 @example(np.array([0.7, -1.3, 2.1]))
 def mish(x: T) -> tuple[T, Function]:

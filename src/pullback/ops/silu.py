@@ -48,7 +48,7 @@ def silu_pulled(dy: Any, x: Any) -> Any:
     return wide("silu", dy) * (s * (1 + near(work) * (1 - s)))
 
 
-@own(lambda run, x: run(x))
+@own(lambda offered, x: offered(x))
 @custom_gradient
 @example(np.array([0.7, -1.3, 2.1]))
 def silu(x: T) -> tuple[T, Function]:

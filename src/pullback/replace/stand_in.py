@@ -44,8 +44,22 @@ def gradient_of(rule: Any, kind: str, count: int, options: Mapping[str, Any] | N
         )
     run = functools.partial(rule, **given)
 
-    def gradient(dy: Any, *inputs: Any) -> Any:
-        found = hosts.of(dy).vjp(lambda *xs: [run(*xs)], inputs, [dy])
+    def gradient(*everything: Any) -> Any:
+        inputs = everything[-count:]
+        host = hosts.of(inputs[0])
+        dys = [
+            dy for dy in everything[:-count] if host.differentiable(dy)
+        ]  # not those of an order of indices
+
+        def outputs(*xs: Any) -> list[Any]:
+            ys = run(*xs)
+            ys = [*ys] if isinstance(ys, tuple) else [ys]
+            have, want = [[host.spec(one).shape for one in side] for side in (ys, dys)]
+            if have != want:
+                raise not_standing(kind, rule, f"which gives shapes {want}", f"the rule gives {have}")
+            return ys
+
+        found = host.vjp(outputs, inputs, dys)
         return tuple(found) if len(found) > 1 else found[0]
 
     gradient.__name__ = name_of(rule)

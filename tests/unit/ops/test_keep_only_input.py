@@ -78,6 +78,16 @@ def test_pytorchs_own_operation_stands_in_the_place_of_a_rule(name):
     torch.testing.assert_close(compiled(*xs), native(*xs))
 
 
+def test_what_is_settled_of_a_call_is_settled_for_its_shapes_and_dtypes():
+    x = torch.tensor(X, requires_grad=True)
+    with torch.no_grad():
+        wide = ops.layer_norm(x[:, :3], x[0, :3])
+        assert ops.layer_norm(x[:, :5], x[0, :5]).shape == (8, 5)
+        torch.testing.assert_close(ops.layer_norm(x[:, :3], x[0, :1]), wide / x[0, :3] * x[0, 0])
+    half = ops.layer_norm(x.detach().half().requires_grad_())
+    assert type(half.grad_fn) is not type(ops.layer_norm(x).grad_fn)
+
+
 def test_what_stands_in_the_place_of_a_rule_refuses_what_the_rule_does():
     x = torch.ones(2, 3)
     for wrong in (
@@ -109,10 +119,11 @@ def test_a_second_order_in_half_precision_is_that_of_double_rounded(name, dtype)
     assert (found - exact).abs().max() < torch.finfo(dtype).eps
 
 
-def test_gelu_has_its_digits_on_jax_where_the_error_function_is_one():
+@pytest.mark.parametrize("host", ["tensorflow", "jax"])
+def test_gelu_has_its_digits_where_the_error_function_is_one(host):
     for dtype in (np.float32, np.float64):
         x = np.linspace(-12, -5, 15).astype(dtype)
-        (y,), (slope,) = ASK["jax"](ops.gelu, [x])
+        (y,), (slope,) = ASK[host](ops.gelu, [x])
         for found, true in (
             (y, [v * mp.ncdf(v) for v in map(float, x)]),
             (slope, [mp.ncdf(v) + v * mp.npdf(v) for v in map(float, x)]),

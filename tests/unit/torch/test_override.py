@@ -166,3 +166,20 @@ def test_a_gradient_with_a_wrong_count_is_refused():
     f = pb.override(lambda x: x @ x.T, {torch.matmul: lambda dy: dy})
     with pytest.raises(pb.errors.CotangentCountError, match="matmul"):
         slope(f)
+
+
+def test_a_rule_of_several_outputs_stands_for_an_operation_that_gives_the_same():
+    a = torch.diag(torch.tensor([1.0, 1.0, 2.0])).requires_grad_()
+
+    def projector(a):
+        return torch.linalg.eigh(a)[1][:, :2] @ torch.linalg.eigh(a)[1][:, :2].T
+
+    clear = pb.override(projector, {torch.linalg.eigh: pb.ops.eigh})
+    (slope,) = torch.autograd.grad(clear(a)[0, 2], a)
+    torch.testing.assert_close(slope, torch.tensor([[0, 0, -0.5], [0, 0, 0], [-0.5, 0, 0]]))
+    x = torch.tensor([2.0, 1.0, 2.0], requires_grad=True)
+    even = pb.override(lambda x: torch.sort(x)[0] * torch.arange(3.0), {torch.sort: pb.ops.sort})
+    assert torch.autograd.grad(even(x).sum(), x)[0].tolist() == [1.5, 0.0, 1.5]
+    other = pb.override(lambda x: torch.median(x, 0)[0], {torch.median: pb.ops.normalize})
+    with pytest.raises(pb.errors.OverrideError, match="the rule normalize for median, which gives shapes"):
+        torch.autograd.grad(other(x), x)

@@ -52,6 +52,21 @@ def test_a_rule_that_reaches_nothing_takes_it_from_the_second_call_on():
     assert all(torch.equal(gradient, torch.cos(X)) for gradient in gradients)
 
 
+def test_a_tuple_of_constants_is_one_and_a_tuple_with_a_tensor_is_none():
+    def scaled(factors):
+        @pb.custom_gradient
+        def rule(x):
+            return factors[0] * x, lambda dy: dy * factors[0]
+
+        return rule
+
+    for factors, short in (((2.0, ("a", None)), True), ((torch.tensor(2.0), 1), False)):
+        rule = scaled(factors)
+        for _ in range(2):
+            torch.autograd.grad(rule(X).sum(), X)
+        assert bool(shortcuts(rule, X)) is short
+
+
 def test_an_example_keeps_no_rule_from_it():
     @pb.custom_gradient
     @pb.example(np.array([0.3]))

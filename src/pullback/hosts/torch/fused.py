@@ -6,6 +6,7 @@ needs is written into memory that is new already.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -45,16 +46,16 @@ def _activation(value: Callable[..., Any], pull: Callable[..., Any]) -> Fused:
     def pulled(dy: Any, x: Any, *options: Any) -> Any:
         return pull(dy, x, *options) if dy.shape == x.shape and dy.dtype == x.dtype else None
 
-    return Fused(_floating(value), _plain(pulled), _own(value))
+    return Fused(_floating(value), _plain(pulled), _own(lambda *_: value))
 
 
-def _own(value: Callable[..., Any]) -> Callable[..., Any]:
-    """Give an operation that PyTorch differentiates itself; in a half its second order loses digits."""
+def _own(settle: Callable[..., Any]) -> Callable[..., Any]:
+    """Offer an operation that PyTorch differentiates itself; in a half its second order loses digits."""
 
-    def valued(x: Any, *args: Any) -> Any:
-        return value(x, *args) if x.dtype in _FULL else None
+    def settled(x: Any, *args: Any) -> Any:
+        return settle(x, *args) if x.dtype in _FULL else None
 
-    return valued
+    return settled
 
 
 def _gelu(x: Any, approximate: str) -> Any:
@@ -94,6 +95,11 @@ def _layer_norm(x: Any, scale: Any, offset: Any, count: int, eps: float) -> Any:
     return functional.layer_norm(x, x.shape[x.ndim - count :], scale, offset, eps)
 
 
+def _own_layer_norm(x: Any, scale: Any, offset: Any, count: int, eps: float) -> Any:
+    shape = private.shape_of(x)[x.ndim - count :]
+    return lambda x, scale, offset, *_: functional.layer_norm(x, shape, scale, offset, eps)
+
+
 def _layer_norm_pulled(dy: Any, x: Any, scale: Any, offset: Any, count: int, eps: float) -> Any:
     shape = x.shape[x.ndim - count :]
     # The kernel is twice as fast with both of them as with none.
@@ -124,12 +130,19 @@ def _statistics(x: Any) -> Any:
 
 def _own_batch_norm(x: Any, scale: Any, offset: Any, eps: float) -> Any:
     """Give the norm as PyTorch differentiates it, and what its kernel leaves: the variance is over n − 1."""
-    count = x.numel() // max(x.shape[1], 1)
-    if count < 2 or private.transforming() or private.level() >= 0:
-        return None  # PyTorch refuses one value; what it writes to has neither batches nor tangents
-    mean, variance = x.new_zeros(x.shape[1]), x.new_zeros(x.shape[1])
-    y = functional.batch_norm(x, mean, variance, scale, offset, True, 1.0, eps)
-    return y, mean, variance
+    shape = private.shape_of(x)
+    channels = shape[1]
+    if math.prod(shape) < 2 * channels or not channels:
+        return None  # PyTorch refuses one value
+
+    def run(x: Any, scale: Any, offset: Any, *_: Any) -> Any:
+        if private.transforming() or private.level() >= 0:
+            return None  # what it writes to has neither batches nor tangents
+        mean, variance = x.new_zeros(channels), x.new_zeros(channels)
+        y = functional.batch_norm(x, mean, variance, scale, offset, True, 1.0, eps)
+        return y, mean, variance
+
+    return run
 
 
 def _batch_norm_pulled(dys: Any, x: Any, scale: Any, offset: Any, eps: float) -> Any:
@@ -169,7 +182,7 @@ FUSED = {
     "batch_norm": Fused(_floating(_batch_norm), _plain(_batch_norm_pulled), _own(_own_batch_norm)),
     "geglu": _gated(_gelu, _gelu_pulled_over),
     "gelu": _activation(_gelu, _gelu_pulled),
-    "layer_norm": Fused(_floating(_layer_norm), _plain(_layer_norm_pulled), _own(_layer_norm)),
+    "layer_norm": Fused(_floating(_layer_norm), _plain(_layer_norm_pulled), _own(_own_layer_norm)),
     "mish": _activation(functional.mish, _aten.mish_backward),
     "silu": _activation(functional.silu, _aten.silu_backward),
     "swiglu": _gated(functional.silu, _silu_pulled_over),
