@@ -8,6 +8,7 @@ import torch
 from three_hosts import HOSTS, close
 
 import pullback as pb
+from pullback.ops.linear import chunks
 
 
 @pytest.fixture(params=HOSTS.values(), ids=HOSTS)
@@ -109,6 +110,35 @@ def test_large_scores_keep_their_digits(host, chunk):
     pairs = (dq[0, :, 1], dz @ k[0, :, 1]), (dk[0, :, 1], dz.T @ q[0, :, 1]), (dv[0], p.T @ dy)
     for found, exact in pairs:
         np.testing.assert_allclose(found, exact, rtol=0, atol=3e-6 * abs(exact).max())
+
+
+def test_where_one_key_takes_it_all_nothing_is_left_of_rounding(host):
+    q, k = (np.round(1e3 * drawn(2, n, 32)) for n in (5, 7))  # scores are about 1e6, and so far apart
+    jit = host is HOSTS["jax"]
+    found = host.gradients(
+        lambda *xs: pb.ops.attention(*xs, chunk=2),
+        [host.tensor(x) for x in (q, k, drawn(2, 7, 64))],
+        compiled=jit,
+    )
+    assert not found[0].any()
+    assert not found[1].any()
+    assert found[2].any()
+
+
+@pytest.mark.parametrize("heads", [1, 3, 4, 5])
+@pytest.mark.parametrize("axes", [(1, 1, 1, 4), (1, 2, 3, 4), (2, 1, 3, 1), (2, 2, 1, 4)])
+def test_heads_that_are_looked_at_one_after_the_other(heads, axes, monkeypatch, host):
+    # 2 · 2 heads, which 3 · 4 scores of each fit into a chunk
+    monkeypatch.setattr(chunks, "NEAR", 12 * heads)
+    xs = [host.tensor(drawn(*shape)) for shape in ((2, 2, 3, 2), (2, 2, 4, 2), (2, 2, 4, 3), axes)]
+    mask = host.tensor(drawn(2, 1, 3, 4) > -0.5)
+
+    def attend(f, **options):
+        return lambda q, k, v, bias: f(q, k, v, mask=mask, bias=bias, **options)
+
+    jit = host is not HOSTS["torch"]
+    found = host.gradients(attend(pb.ops.attention, chunk=3), xs, compiled=jit)
+    close(found, host.gradients(attend(plain), xs), 1e-4)
 
 
 def test_second_order(host):

@@ -74,14 +74,13 @@ def attention(
     batch = math.prod(lead) if None not in lead else -1
     keys = int(k.shape[-3])
     queries = xp.reshape(q, (-1 if batch < 0 else batch * keys, groups, s, d))
-    total = max(batch, 1) * heads * t
-    size = chunks.classes_of("attention", chunk, total, s, near=kernels_of(q).is_near(q))
+    size, together = chunks.queries_of("attention", chunk, groups * t, s, near=kernels_of(q).is_near(q))
     laid = [
         None if a is None else _laid(xp, a, name, (*lead, heads, s, t), groups)
         for name, a in (("mask", mask), ("bias", bias))
     ]
     out = chunked(
-        xp.permute_dims(queries, (2, 0, 1, 3)),
+        xp.permute_dims(queries, (0, 2, 1, 3)),
         xp.reshape(k, (-1, t, d)),
         xp.reshape(v, (-1, t, int(v.shape[-1]))),
         *laid,
@@ -89,9 +88,10 @@ def attention(
         causal=bool(causal),
         scale=float(scale),
         chunk=size,
+        heads=together,
     )
     shape = (*(-1 if n is None else n for n in lead), heads, s, int(v.shape[-1]))
-    return xp.reshape(xp.permute_dims(out, (1, 2, 0, 3)), shape)
+    return xp.reshape(xp.permute_dims(out, (0, 2, 1, 3)), shape)
 
 
 def _read(q: Any, k: Any, v: Any) -> tuple[tuple[Any, ...], int, int, int, int]:
@@ -129,7 +129,7 @@ def _tensor(q: Any, value: Any, name: str) -> Any:
 
 
 def _laid(xp: Any, a: Any, name: str, shape: tuple[Any, ...], groups: int) -> Any:
-    """Lay a mask or a bias out as (S or 1, N or 1, G or 1, T or 1)."""
+    """Lay a mask or a bias out as (N or 1, S or 1, G or 1, T or 1)."""
     have = (1,) * (len(shape) - len(a.shape)) + tuple(a.shape)
     if len(have) != len(shape) or any(n not in (1, m) for n, m in zip(have, shape)):
         raise UnsupportedInputError.about(
@@ -143,7 +143,7 @@ def _laid(xp: Any, a: Any, name: str, shape: tuple[Any, ...], groups: int) -> An
     # Batches and heads of keys become one axis: it is broadcast as a whole, or not at all.
     group = 1 if heads == 1 else groups
     if all(n == 1 for n in lead) and heads == 1:
-        return xp.permute_dims(xp.reshape(a, (1, 1, s, t)), (2, 0, 1, 3))
+        return xp.permute_dims(xp.reshape(a, (1, 1, s, t)), (0, 2, 1, 3))
     parts = xp.reshape(a, (*lead, 1 if heads == 1 else keys, group, s, t))
     full = xp.broadcast_to(parts, (*whole, keys, group, s, t))
-    return xp.permute_dims(xp.reshape(full, (-1, group, s, t)), (2, 0, 1, 3))
+    return xp.permute_dims(xp.reshape(full, (-1, group, s, t)), (0, 2, 1, 3))

@@ -18,8 +18,17 @@ PIECES = 16  # a program that writes out each of them stays short
 
 
 def classes_of(name: str, chunk: Any, tokens: int | None, classes: int | None, *, near: bool) -> int:
-    """Give how many classes are looked at together, for so many tokens; or queries, for so many keys."""
+    """Give how many classes are looked at together, for so many tokens."""
     return _chunk(name, chunk, (NEAR if near else FAR) // max(tokens or 1024, 1), classes)
+
+
+def queries_of(name: str, chunk: Any, keys: int, queries: int, *, near: bool) -> tuple[int, int]:
+    """Give how many queries are looked at together, with so many keys, and how many heads of keys.
+
+    Products of one head with many queries are faster than those of many heads with few.
+    """
+    size = classes_of(name, chunk, keys, queries, near=near)
+    return size, max(1, (NEAR if near else FAR) // max(size * keys, 1))
 
 
 def tokens_of(name: str, chunk: Any, classes: int | None, tokens: int | None, *, held: int | None) -> int:

@@ -97,8 +97,8 @@ class Kernels(Protocol):
     def exponentials(self, z: Array, level: Array) -> Array:
         """Give exp(z − level); z is used up."""
 
-    def slopes(self, e: Array, t: Array, level: Array) -> Array:
-        """Give e·(t − level); t is used up."""
+    def slopes(self, e: Array, t: Array, total: Array) -> Array:
+        """Give e·(t − Σ e·t / total), a sum a row; t is used up."""
 
     def weighed(self, x: Array, c: Array) -> Array:
         """Give c·x, a number a row, as `added` takes it."""

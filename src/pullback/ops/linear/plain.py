@@ -44,8 +44,9 @@ def exponentials(z: Array, level: Array) -> Array:
     return namespace(z).exp(z - level)
 
 
-def slopes(e: Array, t: Array, level: Array) -> Array:
-    return e * (t - level)
+def slopes(e: Array, t: Array, total: Array) -> Array:
+    t = e * t
+    return t - e * (namespace(t).sum(t, axis=-1, keepdims=True) / total)
 
 
 def times(dy: Array, parts: Sequence[Array]) -> list[Array]:

@@ -71,7 +71,8 @@ def zeros(x: Any) -> Any:
 
 
 def fold(count: Any, size: int, step: Step, carry: Carry, likes: Sequence[Any] = ()) -> Folded:
-    full, rest = count // size, count % size
+    one = isinstance(count, int) and count <= size  # is in no loop
+    full, rest = (0, count) if one else (count // size, count % size)
     parts: list[Any] = []
     if tf.executing_eagerly():
         for i in range(full):

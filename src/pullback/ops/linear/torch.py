@@ -159,8 +159,10 @@ def exponentials(z: Any, level: Any) -> Any:
     return z.sub_(level).exp_() if _is_over(z, level) else plain.exponentials(z, level)
 
 
-def slopes(e: Any, t: Any, level: Any) -> Any:
-    return t.sub_(level).mul_(e) if _is_over(e, t, level) else plain.slopes(e, t, level)
+def slopes(e: Any, t: Any, total: Any) -> Any:
+    if not _is_over(e, t, total):
+        return plain.slopes(e, t, total)
+    return t.mul_(e).addcmul_(e, t.sum(-1, keepdim=True) / total, value=-1)
 
 
 def weighed(x: Any, c: Any) -> Any:
