@@ -63,6 +63,11 @@ class Sample:
         """Tell whether every tensor was seen with its value."""
         return not any(isinstance(leaf, Spec) for leaf in self.leaves)
 
+    def emptied(self) -> list[type]:
+        """Give the kinds of the structures among the arguments that hold nothing."""
+        given = self.structure.children[0] if self.structure is not None else None
+        return _hollow(given) if given is not None and given.children else []
+
     def describe(self) -> str:
         """Write the tensors' dtypes and shapes as a person would."""
         return ", ".join(text for text in map(described, self.leaves) if text)
@@ -71,6 +76,15 @@ class Sample:
         """Give the arguments back, in their structure."""
         args, kwargs = tree.unflatten(self.structure, self.leaves)
         return args, kwargs
+
+
+def _hollow(structure: tree.Tree | None) -> list[type]:
+    if structure is None:
+        return []
+    if not structure.children:
+        made = structure.template
+        return [made if isinstance(made, type) else type(made)]
+    return [kind for child in structure.children for kind in _hollow(child)]
 
 
 def described(leaf: Any) -> str:
