@@ -24,7 +24,7 @@ from pullback.record.asking import call_of
 from pullback.record.frameworks import FRAMEWORKS
 from pullback.record.holding import CHANGING, may_change
 from pullback.record.sample import Recorded, Sample
-from pullback.record.values import filled, tried
+from pullback.record.values import filled, like_data, tried
 from pullback.report.entry import NOT_RECORDED, NOT_RUN, Entry
 from pullback.view import subject_of
 from pullback.view.subject import KnownAs
@@ -38,6 +38,7 @@ RAISES, STATEFUL = "pullback-raises", "stateful-forward"
 # Kinds of rules whose gradients are listened to, wherever they are asked for.
 HEARD = ("jax.custom_gradient", "jax.custom_vjp", "tf.custom_gradient", "torch.autograd.Function")
 Told = Callable[[Entry], None]
+Filled = Callable[[Sample, np.random.Generator], Iterator[Sample]]
 Searching = Callable[[], contextlib.AbstractContextManager[None]]
 
 
@@ -84,7 +85,7 @@ def entry_of(
     searching: Searching = contextlib.nullcontext,
 ) -> Entry:
     """Check a rule at one call."""
-    described = sample.describe()
+    described, sample = sample.describe(), rule.asked(sample)
     rule = replace(rule, function=sample.function or rule.function)  # the closure that saw these values
 
     def entry(report: Report) -> Entry:
@@ -105,14 +106,21 @@ def entry_of(
             why = unfair if sample.has_values else why
         else:
             raise NoInputsError(why)
+        others = made_up(rule, sample, settings, like_data) if report.verdict == "wrong" else ()
+        for made in others:
+            found = report_of(rule, made, settings, heard, searching)
+            if found.verdict == "right":  # of what is no data there, nothing is said
+                report = found
+                break
     except Exception as error:  # a user's function may fail in any way it likes
         report = unchecked(rule, _sentence(error), settings)
     return entry(report)
 
 
-def made_up(rule: Recorded, sample: Sample, settings: Settings) -> Iterator[Sample]:
+def made_up(rule: Recorded, sample: Sample, settings: Settings, kinds: Filled = filled) -> Iterator[Sample]:
     """Give a call that was only traced values with which the rule works."""
-    return (made for made in filled(sample, settings.rng(90)) if works(rule.function, made))
+    candidates = () if sample.has_values else kinds(sample, settings.rng(90))
+    return (made for made in candidates if works(rule.function, made))
 
 
 def by_itself(rule: Recorded, sample: Sample, report: Report) -> str:
