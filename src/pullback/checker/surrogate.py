@@ -74,7 +74,7 @@ def _points(evidence: Evidence) -> list[Array]:
 
 def _between(evidence: Evidence, rng: np.random.Generator) -> Array:
     """Draw a point between the least and the largest entry of each input."""
-    point = evidence.problem.x.copy()
+    point: Array = evidence.problem.x.copy()
     for place in range(evidence.count):
         part = evidence.problem.domain.part(place)
         if point[part].size:
