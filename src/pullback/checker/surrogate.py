@@ -49,7 +49,7 @@ def recognised(evidence: Evidence) -> Surrogate | None:
         found = _of_identity(evidence, place, points) or _of_flat(evidence, place, points)
         if found is not None:
             return found
-    return None
+    return next(filter(None, (_of_handed(evidence, place, points) for place in range(evidence.count))), None)
 
 
 def _points(evidence: Evidence) -> list[Array]:
@@ -68,7 +68,18 @@ def _points(evidence: Evidence) -> list[Array]:
     if problem.low is not None and problem.high is not None:  # they may be bounds of a small box
         low, high = np.maximum(problem.low, x - 4 * size), np.minimum(problem.high, x + 4 * size)
         drawn += [rng.uniform(low, high) for _ in range(8)]
+    drawn += [_between(evidence, rng) for _ in range(8)]  # where nothing else exists
     return [x, *(point for point in drawn if np.isfinite(problem.evaluate(point)[1]).all())][:9]
+
+
+def _between(evidence: Evidence, rng: np.random.Generator) -> Array:
+    """Draw a point between the least and the largest entry of each input."""
+    point: Array = evidence.problem.x.copy()
+    for place in range(evidence.count):
+        part = evidence.problem.domain.part(place)
+        if point[part].size:
+            point[part] = rng.uniform(point[part].min(), point[part].max(), point[part].size)
+    return point
 
 
 # ── the identity ─────────────────────────────────────────────────────────────────────────────────────────
@@ -76,12 +87,8 @@ def _points(evidence: Evidence) -> list[Array]:
 
 def _of_identity(evidence: Evidence, place: int, points: list[Array]) -> Surrogate | None:
     """Recognise the identity of an input, with a gradient that is scaled, reversed, stopped or clipped."""
-    problem = evidence.problem
-    part = problem.domain.part(place)
-    for point in points:
-        reached, y = problem.evaluate(point)
-        if not np.array_equal(reached[part], y):
-            return None
+    if not _is_identity(evidence, place, points):
+        return None
     others = [p for p in range(evidence.count) if p != place]
     if any(evidence.part(c, p).any() for c in evidence.claimed for p in others):
         return None
@@ -93,6 +100,27 @@ def _of_identity(evidence: Evidence, place: int, points: list[Array]) -> Surroga
     if _is_clipped(evidence, place, points):
         return Surrogate("clipped gradient", f"{said}`dy`, clipped or masked", place)
     return None
+
+
+def _of_handed(evidence: Evidence, place: int, points: list[Array]) -> Surrogate | None:
+    """Recognise the identity of an input whose gradient is handed to another one, which is not read."""
+    if not _is_identity(evidence, place, points):
+        return None
+    other = [
+        p
+        for p in range(evidence.count)
+        if p != place and any(evidence.part(c, p).any() for c in evidence.claimed)
+    ]
+    pairs = list(zip(evidence.vs, evidence.claimed))
+    if len(other) != 1 or not all(np.array_equal(evidence.part(c, other[0]), v) for v, c in pairs):
+        return None
+    said = f"the function is the identity of `{evidence.name(place)}`, and `dy` is passed to "
+    return Surrogate("straight-through", f"{said}`{evidence.name(other[0])}`, which is not read", other[0])
+
+
+def _is_identity(evidence: Evidence, place: int, points: list[Array]) -> bool:
+    part = evidence.problem.domain.part(place)
+    return all(np.array_equal(x[part], y) for x, y in map(evidence.problem.evaluate, points))
 
 
 def _factor(evidence: Evidence, place: int, points: list[Array]) -> float | None:
@@ -191,11 +219,14 @@ def _goes_along(evidence: Evidence, place: int) -> bool:
 
     How large is not known: the steps of a codebook may be far apart beside its inputs.
     """
-    return any(_alike(evidence, place, wide, pairs) for wide, pairs in WIDE.items())
+    return any(_alike(evidence, place, wide, pairs) for wide, pairs in (*WIDE.items(), (0.0, 48)))
 
 
 def _alike(evidence: Evidence, place: int, wide: float, pairs: int) -> bool:
-    """Set the change of ⟨v, f⟩ between far points beside ⟨claim, displacement⟩ in their middle."""
+    """Set the change of ⟨v, f⟩ between far points beside ⟨claim, displacement⟩ in their middle.
+
+    No width stands for points between the entries: a probability goes no further.
+    """
     problem, rng = evidence.problem, evidence.settings.rng(84)
     size = wide * 16 * floor_of(problem.x)
     changes, claims = [], []
@@ -203,6 +234,9 @@ def _alike(evidence: Evidence, place: int, wide: float, pairs: int) -> bool:
         reach = size * (0.5, 1.0, 2.0)[i % 3]
         middle = problem.x + _within(evidence, place, 0.5 * size * rng.normal(size=problem.x.size))
         half = _within(evidence, place, reach * signed(rng, problem.x.size)) / 2
+        if not wide:
+            ends = [_within(evidence, place, _between(evidence, rng) - problem.x) for _ in range(2)]
+            middle, half = problem.x + (ends[0] + ends[1]) / 2, (ends[1] - ends[0]) / 2
         v = signed(rng, problem.y.size)
         try:
             before, after = problem.evaluate(middle - half)[1], problem.evaluate(middle + half)[1]

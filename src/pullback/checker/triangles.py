@@ -6,7 +6,8 @@ the question is asked where all conventions agree.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from pullback.checker.directions import floor_of
 from pullback.checker.problem import Problem
 from pullback.checker.promises import structure
 from pullback.dtypes import is_complex
-from pullback.view.subject import Array, Arrays, Cotangents
+from pullback.view.subject import Array, Arrays, Cotangents, Subject
 
 
 def square_inputs(problem: Problem, *, anything: bool) -> list[int]:
@@ -80,20 +81,45 @@ def mirrored_claims(problem: Problem, v: Array | None) -> list[int]:
     return [k for k in square_inputs(problem, anything=False) if mirrored(claimed[k])]
 
 
+def _halves(arrays: Cotangents, which: Container[int]) -> tuple[Array | None, ...]:
+    """Take the symmetric part of some arrays."""
+    return tuple(
+        a if a is None or k not in which else ((a + np.conj(np.swapaxes(a, -1, -2))) / 2).astype(a.dtype)
+        for k, a in enumerate(arrays)
+    )
+
+
+def _even(inputs: Arrays, which: Container[int]) -> Arrays:
+    return tuple(a for a in _halves(inputs, which) if a is not None)
+
+
 def symmetric(problem: Problem, inputs: Sequence[int] | None = None) -> Problem:
     """Ask the same of symmetric directions only: there every convention of a factorisation agrees."""
     which = set(square_inputs(problem, anything=False) if inputs is None else inputs)
 
-    def halves(arrays: Cotangents | Arrays) -> tuple[Array | None, ...]:
-        return tuple(
-            a if a is None or k not in which else ((a + np.conj(np.swapaxes(a, -1, -2))) / 2).astype(a.dtype)
-            for k, a in enumerate(arrays)
-        )
-
     def forward(inputs: Arrays) -> Arrays:
-        return problem.forward(tuple(a for a in halves(inputs) if a is not None))
+        return problem.forward(_even(inputs, which))
 
     def pullback(inputs: Arrays, cotangents: Arrays) -> Cotangents:
-        return halves(problem.pullback(inputs, cotangents))
+        return _halves(problem.pullback(inputs, cotangents), which)
 
     return Problem(forward, pullback, problem.inputs, problem.differentiable)
+
+
+def symmetrised(subject: Subject) -> Subject:
+    """Give the function of the symmetric part of what it is handed, with both orders of its gradient."""
+    which = square_inputs(Problem.of(subject), anything=False)
+    outer = subject.second
+    assert outer is not None
+
+    def forward(inputs: Arrays) -> Arrays:
+        return subject.forward(_even(inputs, which))
+
+    def pullback(inputs: Arrays, cotangents: Arrays) -> Cotangents:
+        return _halves(subject.pullback(_even(inputs, which), cotangents), which)
+
+    def second(inputs: Arrays, cotangents: Arrays, weights: Cotangents) -> tuple[Cotangents, Cotangents]:
+        found, others = outer(_even(inputs, which), cotangents, _halves(weights, which))
+        return _halves(found, which), others
+
+    return replace(subject, forward=forward, pullback=pullback, second=second)

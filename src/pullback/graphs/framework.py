@@ -196,6 +196,9 @@ def heard(natives: Natives, told: Callable[[str, Marked, Given], None]) -> Itera
         def pulled(self, who: Callable[[], Definition], given: Callable[[], Sequence[Any]]) -> None:
             pass
 
+        def moved(self, who: Callable[[], Definition], given: Callable[[], Sequence[bool]]) -> None:
+            pass
+
     def own(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         told(function.rule.name, lambda: marks.of_rule(function.rule), (args, kwargs))
 

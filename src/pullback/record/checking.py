@@ -22,8 +22,9 @@ from pullback.mend.suggest import mended
 from pullback.record import frameworks
 from pullback.record.asking import call_of
 from pullback.record.frameworks import FRAMEWORKS
+from pullback.record.holding import CHANGING, may_change
 from pullback.record.sample import Recorded, Sample
-from pullback.record.values import filled, tried
+from pullback.record.values import filled, like_data, tried
 from pullback.report.entry import NOT_RECORDED, NOT_RUN, Entry
 from pullback.view import subject_of
 from pullback.view.subject import KnownAs
@@ -33,8 +34,11 @@ class NoInputsError(Exception):
     """No arguments were found with which a function can be called."""
 
 
-RAISES = "pullback-raises"
+RAISES, STATEFUL = "pullback-raises", "stateful-forward"
+# Kinds of rules whose gradients are listened to, wherever they are asked for.
+HEARD = ("jax.custom_gradient", "jax.custom_vjp", "tf.custom_gradient", "torch.autograd.Function")
 Told = Callable[[Entry], None]
+Filled = Callable[[Sample, np.random.Generator], Iterator[Sample]]
 Searching = Callable[[], contextlib.AbstractContextManager[None]]
 
 
@@ -81,7 +85,7 @@ def entry_of(
     searching: Searching = contextlib.nullcontext,
 ) -> Entry:
     """Check a rule at one call."""
-    described = sample.describe()
+    described, sample = sample.describe(), rule.asked(sample)
     rule = replace(rule, function=sample.function or rule.function)  # the closure that saw these values
 
     def entry(report: Report) -> Entry:
@@ -89,29 +93,53 @@ def entry_of(
         return Entry(named, target, rule.path, rule.line, described, rule.calls, rule.qualified)
 
     def heard(report: Report) -> None:
-        if sample.has_values or not stumbles(rule, report):
+        if not by_itself(rule, sample, report):
             told(entry(report))
 
     try:
+        why = "it was only traced, and no values were found at which it works"
         for made in [sample] if sample.has_values else made_up(rule, sample, settings):
             report = report_of(rule, made, settings, heard, searching)
-            if sample.has_values or not stumbles(rule, report):
+            unfair = by_itself(rule, sample, report)
+            if not unfair:
                 break
+            why = unfair if sample.has_values else why
         else:
-            raise NoInputsError("it was only traced, and no values were found at which it works")
+            raise NoInputsError(why)
+        others = made_up(rule, sample, settings, like_data) if report.verdict == "wrong" else ()
+        for made in others:
+            found = report_of(rule, made, settings, heard, searching)
+            if found.verdict == "right":  # of what is no data there, nothing is said
+                report = found
+                break
     except Exception as error:  # a user's function may fail in any way it likes
         report = unchecked(rule, _sentence(error), settings)
     return entry(report)
 
 
-def made_up(rule: Recorded, sample: Sample, settings: Settings) -> Iterator[Sample]:
+def made_up(rule: Recorded, sample: Sample, settings: Settings, kinds: Filled = filled) -> Iterator[Sample]:
     """Give a call that was only traced values with which the rule works."""
-    return (made for made in filled(sample, settings.rng(90)) if works(rule.function, made))
+    candidates = () if sample.has_values else kinds(sample, settings.rng(90))
+    return (made for made in candidates if works(rule.function, made))
 
 
-def stumbles(rule: Recorded, report: Report) -> bool:
-    """Tell whether a gradient raises that did not when the program was traced: values are at fault."""
-    return bool(rule.used) and any(f.probe == "contract" and f.cause == RAISES for f in report.failures)
+def by_itself(rule: Recorded, sample: Sample, report: Report) -> str:
+    """Say why a failure tells nothing of a rule: it comes of calling by itself what the program did not.
+
+    A gradient that raises here and did not there lacks what the program had: other values, or what another
+    call left in an object. And whoever never asks for a gradient may make the forward as it likes.
+    """
+    raised = next((f for f in report.failures if f.probe == "contract" and f.cause == RAISES), None)
+    if raised is not None and rule.used:
+        shared = [kind for kind in sample.emptied() if issubclass(kind, CHANGING)]
+        shared += [type(leaf) for leaf in sample.leaves if may_change(leaf)]
+        if not sample.has_values or shared:
+            left = f", with what others leave in its `{shared[0].__name__}`" if shared else ""
+            return f"{raised.sentence}; in the program it does not{left}"
+    stateful = any(f.cause == STATEFUL for f in report.failures)
+    if stateful and not rule.used and rule.kind in HEARD:
+        return "its value changes from call to call, and the program asks for no gradient of it"
+    return ""
 
 
 def report_of(

@@ -172,7 +172,7 @@ class Child:
                 rules[location] = rule
                 rule.calls += 1
                 rule.keep(sample, 3)
-                rule.used = used.get(location, {})
+                rule.used, rule.moved = used.get(location, ({}, {}))
         if lost and not self.job.helps:  # the other child has them all
             self.events.problem(
                 f"{lost} recorded call(s) of {self.name} are lost: their rules could not be built again"

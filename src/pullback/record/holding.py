@@ -8,7 +8,9 @@ or a `partial` is made anew.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, MutableMapping, MutableSequence, MutableSet, Sequence
+from dataclasses import is_dataclass
+from enum import Enum
 from types import FunctionType, MethodType, ModuleType
 from typing import Any, TypeAlias
 
@@ -17,6 +19,7 @@ from pullback.rule import global_names
 
 MOST = 2000  # things looked at: what is held may be a whole program
 DEEPEST = 40
+CHANGING = (MutableSequence, MutableMapping, MutableSet)
 Undo: TypeAlias = "list[Callable[[], None]]"
 
 
@@ -25,6 +28,15 @@ def may_hold(value: Any) -> bool:
     if isinstance(value, (type, ModuleType)):
         return False
     return isinstance(value, (FunctionType, MethodType, functools.partial)) or hasattr(value, "__dict__")
+
+
+def may_change(value: Any) -> bool:
+    """Tell whether a static is something that one call may leave values in for another."""
+    frozen = is_dataclass(value) and value.__dataclass_params__.frozen  # type: ignore[union-attr]
+    if frozen or callable(value) or isinstance(value, (ModuleType, Enum)):
+        return False
+    static = hosts.role(type(value)) is hosts.Role.STATIC
+    return issubclass(type(value), CHANGING) or (static and hasattr(value, "__dict__"))
 
 
 def exchanged(value: Any, others: Sequence[tuple[Any, Any]], undo: Undo) -> Any:

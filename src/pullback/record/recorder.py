@@ -110,6 +110,26 @@ class Recorder:
         except Exception as error:
             self.errors.append(error)
 
+    def moved(self, who: Callable[[], Definition], given: Callable[[], Sequence[bool]]) -> None:
+        """Be told which tensors of a call a gradient flows to: of the others none was asked."""
+        if not self.on:
+            return
+        try:
+            known = who()
+            with self._lock:
+                who_it_is = self._known.of(known.anchor, lambda: self._identity(known))
+                rule = None if who_it_is is None else self.rules.get(who_it_is.key)
+                if rule is None:
+                    return
+                moves = given()
+                moved = rule.moved.setdefault(len(moves), set())
+                new = {k for k, moves in enumerate(moves) if moves} - moved
+                moved |= new
+                if new and self.folder is not None:
+                    store.write_used(self.folder, rule)
+        except Exception as error:
+            self.errors.append(error)
+
     @property
     def defined(self) -> dict[Location, Recorded]:
         """List the rules that were made or called, as they are now."""

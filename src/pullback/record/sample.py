@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -63,6 +63,11 @@ class Sample:
         """Tell whether every tensor was seen with its value."""
         return not any(isinstance(leaf, Spec) for leaf in self.leaves)
 
+    def emptied(self) -> list[type]:
+        """Give the kinds of the structures among the arguments that hold nothing."""
+        given = self.structure.children[0] if self.structure is not None else None
+        return _hollow(given) if given is not None and given.children else []
+
     def describe(self) -> str:
         """Write the tensors' dtypes and shapes as a person would."""
         return ", ".join(text for text in map(described, self.leaves) if text)
@@ -71,6 +76,20 @@ class Sample:
         """Give the arguments back, in their structure."""
         args, kwargs = tree.unflatten(self.structure, self.leaves)
         return args, kwargs
+
+
+def _hollow(structure: tree.Tree | None) -> list[type]:
+    if structure is None:
+        return []
+    if not structure.children:
+        made = structure.template
+        return [made if isinstance(made, type) else type(made)]
+    return [kind for child in structure.children for kind in _hollow(child)]
+
+
+def _many(structure: tree.Tree | None) -> int:
+    """Count the leaves of a structure."""
+    return 1 if structure is None else sum(map(_many, structure.children))
 
 
 def described(leaf: Any) -> str:
@@ -90,7 +109,8 @@ class Recorded:
     `framework` is empty for a rule that runs on any. `user` is what the user wrote, `signature` how it is
     called, where the function itself does not tell; `intent` is a claim that the maker of the rule states;
     `fixed` are the places of arguments that it differentiates past; `facts` what its code holds, in words;
-    `used` the places of outputs that a cotangent came from, by the number of outputs.
+    `used` the places of outputs that a cotangent came from, by the number of outputs; `moved` those of the
+    tensors that a gradient flows to, by their number, where the framework tells.
     """
 
     function: Callable[..., Any]
@@ -110,6 +130,7 @@ class Recorded:
     facts: Mapping[str, str] = field(default_factory=dict)
     lost: dict[str, int] = field(default_factory=dict)  # calls that could not be recorded, by reason
     used: dict[int, set[int]] = field(default_factory=dict)
+    moved: dict[int, set[int]] = field(default_factory=dict)
     further: set[Any] = field(default_factory=set)  # kinds of calls that were seen and not kept
     shown: str = ""  # its name, made distinct
     qualified: str = ""  # its name as an import spells it
@@ -129,6 +150,22 @@ class Recorded:
         name, facts = self.named
         location = (self.path, self.line)
         return said_of(self.function, self.user, name=name, location=location, maker=self.intent, facts=facts)
+
+    def asked(self, sample: Sample) -> Sample:
+        """Leave still what no gradient flows to in any call of the program, where the framework tells."""
+        given = sample.structure.children[0] if sample.structure is not None else None
+        places: list[int] = []
+        count = 0
+        for k, child in enumerate(given.children if given is not None else ()):
+            many = _many(child)
+            places += [] if k in self.fixed else range(count, count + many)
+            count += many
+        places = [i for i in places if sample.leaves[i] is not None]
+        moved = self.moved.get(len(places))
+        if not moved:
+            return sample
+        still = {i for k, i in enumerate(places) if k not in moved}
+        return replace(sample, still=sample.still | still)
 
     @property
     def named(self) -> tuple[str, tuple[tuple[str, str], ...]]:

@@ -10,12 +10,14 @@ import os
 import pickle
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 
 from pullback.record.sample import Location, Recorded, Sample
 
 MOST_BYTES = 2**28  # of one sample
+Places: TypeAlias = "dict[int, set[int]]"
 SUFFIX, USED = ".sample", ".used"
 
 
@@ -31,12 +33,13 @@ def write(folder: str, number: int, rule: Recorded, sample: Sample) -> None:
 
 
 def write_used(folder: str, rule: Recorded) -> None:
-    """Write which outputs of a rule were differentiated so far."""
-    Path(folder, f"{rule.key}{USED}").write_bytes(pickle.dumps((rule.location, rule.used)))
+    """Write which outputs of a rule were differentiated so far, and by which tensors."""
+    known = (rule.location, (rule.used, rule.moved))
+    Path(folder, f"{rule.key}{USED}").write_bytes(pickle.dumps(known))
 
 
-def read_used(folder: str) -> dict[Location, dict[int, set[int]]]:
-    """Read which outputs were differentiated, by rule."""
+def read_used(folder: str) -> dict[Location, tuple[Places, Places]]:
+    """Read which outputs were differentiated, and by which tensors, by rule."""
     found = {}
     for name in os.listdir(folder):
         if name.endswith(USED):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 import itertools
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, Literal, get_args, get_origin
 
 import numpy as np
@@ -26,7 +27,17 @@ def filled(sample: Sample, rng: np.random.Generator) -> Iterator[Sample]:
     """Give the sample with values in place of its specs: of any sign, then positive, then between 0 and 1."""
     for sign in ("normal", "positive", "unit"):
         leaves = [_value(leaf, rng, sign) if isinstance(leaf, Spec) else leaf for leaf in sample.leaves]
-        yield Sample(leaves, sample.structure, sample.framework, sample.device)
+        yield replace(sample, leaves=leaves)
+
+
+def like_data(sample: Sample, rng: np.random.Generator) -> Iterator[Sample]:
+    """Give the sample with values of the kinds that data has where no gradient is asked: labels, masks."""
+    for sign in ("simplex", "mask") if sample.still else ():
+        leaves = [
+            _value(leaf, rng, sign if i in sample.still else "normal") if isinstance(leaf, Spec) else leaf
+            for i, leaf in enumerate(sample.leaves)
+        ]
+        yield replace(sample, leaves=leaves)
 
 
 def _value(spec: Spec, rng: np.random.Generator, sign: str) -> np.ndarray[Any, Any]:
@@ -42,6 +53,8 @@ def _value(spec: Spec, rng: np.random.Generator, sign: str) -> np.ndarray[Any, A
         "normal": rng.normal(size=shape),
         "positive": 0.5 + rng.random(shape),
         "unit": rng.uniform(0.1, 0.9, shape),
+        "simplex": rng.dirichlet(np.ones(shape[-1]), shape[:-1]) if shape else rng.random(),
+        "mask": np.resize([1.0, 0.0, 1.0], shape),
     }[sign]
     if kind(spec.dtype) == "complex":
         return np.asarray(drawn + 1j * rng.normal(size=shape), dtype)

@@ -58,6 +58,9 @@ class Listener(Protocol):
     def pulled(self, who: Callable[[], Definition], given: Callable[[], Sequence[Any]]) -> None:
         """Be told that a gradient is asked for, before it runs: one cotangent an output, or None."""
 
+    def moved(self, who: Callable[[], Definition], given: Callable[[], Sequence[bool]]) -> None:
+        """Be told which tensors of a call a gradient flows to, where a framework knows before it runs."""
+
 
 class Natives(Protocol):
     """What the file of a framework offers."""

@@ -86,6 +86,28 @@ def test_what_is_meant_is_recognised(name, seed):
     assert f'# pullback: differs="{reason}"' in failure.edit
 
 
+def drawn(p):
+    if (p < 0).any() or (p > 1).any():
+        raise ValueError("no probability")
+    return (np.random.default_rng(0).random(p.shape) < p).astype(float)
+
+
+@pytest.mark.parametrize("seed", [1, 2, 5])
+def test_a_draw_by_probabilities_is_recognised(seed):
+    """No point outside of them exists."""
+    given = 1 / (1 + np.exp(-np.resize(X, 48) * np.linspace(0.5, 1, 48)))
+    report = checked(drawn, lambda p, d: d, given, seed=seed)
+    assert report.causes == ["surrogate"]
+
+
+@pytest.mark.parametrize("both", [False, True])
+def test_an_input_that_is_not_read_and_gets_the_gradient_of_another_is_recognised(both):
+    """As the codes of a vector quantiser are returned, and the encoder is trained."""
+    report = checked(lambda z, q: q.copy(), lambda z, q, d: (d, d * both), X, X + 0.3)
+    assert report.causes == ["surrogate"]
+    assert "`dy` is passed to `x`, which is not read" in report.failures[0].sentence
+
+
 MISTAKES = {
     "a constant": (lambda x: np.zeros_like(x), lambda x, d: d),
     "round, wrong sign": (np.round, lambda x, d: -d),

@@ -265,3 +265,40 @@ def test_what_equinox_takes_apart_has_the_names_of_the_user(recorder, rule):
     (found,) = recorder.rules.values()
     (entry,) = checked(found, target="", settings=Settings(seed=1, order=1))
     assert entry.report.failures[0].where == "`layer.weight`"
+
+
+@jax.custom_vjp
+def cross_entropy(logits, labels):
+    return -(labels * jax.nn.log_softmax(logits)).sum(-1).mean()
+
+
+cross_entropy.defvjp(
+    lambda logits, labels: (cross_entropy(logits, labels), (jax.nn.softmax(logits), labels)),
+    lambda kept, g: (g * (kept[0] - kept[1]) / len(kept[0]), jnp.zeros_like(kept[1])),
+)
+
+
+@jax.custom_vjp
+def summed(logits, labels):
+    return cross_entropy(logits, labels)
+
+
+summed.defvjp(
+    lambda logits, labels: (cross_entropy(logits, labels), (jax.nn.softmax(logits), labels)),
+    lambda kept, g: (g * (kept[0] - kept[1]), jnp.zeros_like(kept[1])),
+)
+
+
+@pytest.mark.parametrize(("loss", "verdict"), [(cross_entropy, "right"), (summed, "wrong")])
+@pytest.mark.parametrize("inside", [True, False], ids=["jit of grad", "grad of jit"])
+def test_labels_that_no_gradient_is_asked_of_are_data(recorder, loss, verdict, inside):
+    x, labels = jnp.arange(12.0).reshape(4, 3) / 6, jax.nn.one_hot(jnp.array([0, 2, 1, 1]), 3)
+    with recording(recorder):
+        if inside:
+            jax.jit(jax.grad(lambda x, labels: loss(jnp.sin(x), labels)))(x, labels)
+        else:
+            jax.grad(jax.jit(lambda x, labels: loss(jnp.sin(x), labels)))(x, labels)
+    (rule,) = (rule for rule in recorder.rules.values() if rule.name == loss.__name__)
+    assert rule.moved == {2: {0}}
+    (entry,) = checked(rule, target="", settings=Settings(seed=1, order=1))
+    assert entry.report.verdict == verdict

@@ -11,7 +11,7 @@ from pullback.checker.probe import probe
 from pullback.checker.problem import Problem, ShapeMismatchError
 from pullback.checker.second import second_subject
 from pullback.checker.settings import Settings
-from pullback.checker.triangles import one_triangle
+from pullback.checker.triangles import one_triangle, symmetrised
 from pullback.view.subject import Subject
 
 ROW = "second order"
@@ -28,7 +28,8 @@ def question(subject: Subject, settings: Settings) -> list[Finding]:
         return can("second_order", ROW, "undecided", said)
     rng = settings.rng(8)
     try:
-        lifted = second_subject(subject, rng)
+        # A gradient may read both triangles, and differentiate by the convention of the one.
+        lifted = second_subject(subject if half is None else symmetrised(subject), rng)
     except Exception:  # no gradient at all, or none that can be evaluated here
         return []
     try:

@@ -1,8 +1,9 @@
 """Listening to the gradients of JAX's own rules: with which cotangents a `custom_vjp` is transposed.
 
 JAX knows which cotangents are nothing but zeros, and fills those in before it calls the user's function. So
-both are listened to: the transposition, which knows the zeros, and what it calls, which knows the rule. A
-`custom_jvp` is transposed operation by operation, and nobody can tell.
+both are listened to: the transposition, which knows the zeros, and what it calls, which knows the rule. What
+calls the user's function forward is told which arguments a gradient flows to. A `custom_jvp` is transposed
+operation by operation, and nobody can tell.
 """
 
 from __future__ import annotations
@@ -57,8 +58,8 @@ def listening(
     listener: Listener, module: Any, who: Callable[[Any], Native]
 ) -> contextlib.AbstractContextManager[None]:
     """Tell of every transposition of a rule; `who` describes it."""
-    flatten = getattr(module, "_flatten_bwd", None)
-    if flatten is None:
+    flatten, ahead = (getattr(module, name, None) for name in ("_flatten_bwd", "_flatten_fwd"))
+    if flatten is None or ahead is None:
         return contextlib.nullcontext()
 
     def heard(bwd: Any, rule: Any, out_trees: Any, *args: Any) -> Any:
@@ -74,4 +75,15 @@ def listening(
         flat = flatten(bwd, in_tree, in_avals, out_trees)
         return flat if rule is None else flat.wrap(heard, (rule, out_trees), None)
 
-    return patched(module, _flatten_bwd=flatten_bwd)
+    def told(fwd: Any, rule: Any, *args: Any) -> Any:
+        moves = [bool(moves) for moves in args[1::2]]  # beside each argument
+        listener.moved(lambda: who(rule), lambda: moves)
+        return fwd(*args)
+
+    @functools.wraps(ahead)
+    def flatten_fwd(*args: Any) -> Any:
+        rule = sys._getframe(1).f_locals.get("self")
+        flat, trees = ahead(*args)
+        return (flat if rule is None else flat.wrap(told, (rule,), None)), trees
+
+    return patched(module, _flatten_bwd=flatten_bwd, _flatten_fwd=flatten_fwd)
