@@ -55,10 +55,19 @@ def norm_at_zero():
     return torch.autograd.grad(g.sum(), v)[0], torch.zeros_like(v)
 
 
+def masked_entry():
+    """An entry that is masked out moves nothing, and its gradient has a derivative of NaN, not of zero."""
+    x, y = (torch.tensor([a], dtype=torch.float64, requires_grad=True) for a in (-1.0, 2.0))
+    z = torch.masked.logaddexp(x, y, input_mask=torch.tensor([False]))
+    (g,) = torch.autograd.grad(z.sum(), x, create_graph=True)
+    return torch.autograd.grad(g.sum(), y)[0], torch.zeros_like(y)
+
+
 KNOWN = {
     "nn.functional.linear_cross_entropy/chunked": chunked_cross_entropy,
     "as_strided_scatter": strided_scatter,
     "linalg.norm/subgradients_at_zero": norm_at_zero,
+    "masked.logaddexp": masked_entry,
     "nn.functional.ctc_loss": unnormalised_ctc,
     "nn.functional.max_unpool1d": unpooled_twice,
     "nn.functional.max_unpool2d": unpooled_twice,

@@ -15,6 +15,7 @@ from pullback.view.subject import Array
 SLUG = "transposed"
 RANK = 56
 CONFIRM = True
+ROUGHLY = 1e3  # how much more may be apart in sums over all entries, before each is looked at
 
 
 def layouts(shape: tuple[int, ...]) -> Iterator[tuple[str, Callable[[Array], Array]]]:
@@ -33,6 +34,15 @@ def layouts(shape: tuple[int, ...]) -> Iterator[tuple[str, Callable[[Array], Arr
             yield f"reversed along axis {axis}", lambda g, a=axis: np.flip(g, a)  # type: ignore[misc]
             for k in (1, -1):
                 yield f"shifted by {k} along axis {axis}", lambda g, a=axis, k=k: np.roll(g, k, a)  # type: ignore[misc]
+
+
+def _may_apply_it(evidence: Evidence, true: list[Array]) -> bool:
+    """Tell whether ⟨w, claim of v⟩ is about ⟨truth for w, v⟩, as where the Jacobian is applied to `dy`.
+
+    What is known tells: a whole Jacobian is a gradient for each output, twice.
+    """
+    vs, claimed, truth = (np.stack(vectors) for vectors in (evidence.vs, evidence.claimed, true))
+    return evidence.close(vs @ claimed.T, truth @ vs.T, ROUGHLY)
 
 
 def search(evidence: Evidence) -> Match | None:
@@ -58,7 +68,8 @@ def search(evidence: Evidence) -> Match | None:
             names,
         )
     square = evidence.problem.y.size == evidence.problem.x.size > 1
-    both = evidence.jacobians if square and len(wrong) == evidence.count else None
+    whole = square and len(wrong) == evidence.count
+    both = evidence.jacobians if whole and _may_apply_it(evidence, true) else None
     if both is not None and evidence.close(both[0].T, both[1], 10):
         return Match(
             SLUG,

@@ -17,7 +17,7 @@ import tensorflow as tf
 
 from pullback.errors import PullbackError
 from pullback.hosts.keras import numbered
-from pullback.hosts.tensorflow import HOST
+from pullback.hosts.tensorflow import HOST, private
 from pullback.rule import reach
 from pullback.view.adapter import Adapter
 from pullback.view.arguments import is_array
@@ -102,7 +102,7 @@ class TensorFlowAdapter(Adapter):
         with tf.GradientTape() as tape:
             tape.watch([s for s in moving if not isinstance(s, tf.Variable)])
             outputs = run(sources)
-        return list(tape.gradient(outputs, moving, output_gradients=list(cotangents)))
+        return private.gradients(tape, outputs, moving, list(cotangents))
 
     def recorded(self, sources: Sequence[Any]) -> list[Any]:
         """Give the outputs as they are where a tape records: a function may run in another way there."""
@@ -123,7 +123,7 @@ class TensorFlowAdapter(Adapter):
             with tf.GradientTape() as inner:
                 inner.watch(tensors)
                 outputs = run(sources)
-            grads = inner.gradient(outputs, moving, output_gradients=cots)
+            grads = private.gradients(inner, outputs, moving, cots)
             terms = [
                 tf.cast(
                     tf.math.real(tf.reduce_sum(tf.math.conj(w) * tf.convert_to_tensor(g))),
