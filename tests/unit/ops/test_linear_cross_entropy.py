@@ -317,6 +317,15 @@ def test_a_class_is_taken_out_by_its_bias(mode):
     assert not dw[:9].any()
 
 
+def test_a_label_that_is_out_costs_infinity_and_among_no_classes_nothing_is_known():
+    for framework in (tf.constant, torch.tensor, jnp.asarray):
+        given = [framework(a) for a in (X, W, LABELS)]
+        for out, expected in ((np.arange(V) == LABELS[0], np.inf), (np.arange(V) >= 0, np.nan)):
+            bias = framework(np.where(out, -np.inf, 0.0))
+            losses = pb.ops.linear_cross_entropy(*given, bias=bias, reduction="none", chunk=4)
+            np.testing.assert_equal(np.asarray(losses)[0], expected)
+
+
 TORCH = torch.tensor(X), torch.tensor(W), torch.tensor(LABELS)
 
 
