@@ -56,7 +56,7 @@ class Rerun(Pullback):
 
     reruns = True
 
-    def __init__(self, operation: Any, tensors: Sequence[Tensor], outlines: Sequence[Any] = ()) -> None:
+    def __init__(self, operation: Any, tensors: Sequence[Tensor], outlines: list[Any]) -> None:
         self.operation = operation
         self.tensors = tensors
         self.outlines = outlines  # of the outputs

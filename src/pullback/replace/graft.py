@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from pullback import outputs
 from pullback.application import Application
-from pullback.hosts.operation import Cotangents, Derived, Pullback, Rerun, Tensor, filled
+from pullback.hosts.operation import Cotangents, Derived, Pullback, Tensor, filled
 from pullback.outputs import Outputs
 from pullback.plan import Plan
 from pullback.typed import DefinedFunction, P, RuleFunction, Y
@@ -61,15 +61,24 @@ class Graft(Derived):
         return (extra, *self.plan.key)
 
 
-class GraftPullback(Rerun):
+class GraftPullback(Pullback):
     """Send cotangents of the values where the graft says: one, or None, per value and source."""
 
+    reruns = True
+
+    def __init__(self, graft: Graft, tensors: Sequence[Tensor]) -> None:
+        self.graft = graft
+        self.tensors = tensors
+
+    def made_of(self, tensors: Sequence[Tensor], grad: Any) -> GraftPullback:
+        return GraftPullback(self.graft, tensors)
+
     def zeros(self) -> list[Tensor]:
-        host = self.operation.host
-        return [host.zeros(host.outline(value)) for value in self.tensors[: self.operation.count]]
+        host = self.graft.host
+        return [host.zeros(host.outline(value)) for value in self.tensors[: self.graft.count]]
 
     def __call__(self, cotangents: Sequence[Tensor | None], variables: Sequence[Any] = ()) -> Cotangents:
-        return Cotangents(self.operation.pull(self.operation, self.tensors, filled(self, cotangents)), [])
+        return Cotangents(self.graft.pull(self.graft, self.tensors, filled(self, cotangents)), [])
 
 
 def values_of(plan: Plan, tensors: Sequence[Tensor]) -> tuple[Outputs, list[Tensor]]:

@@ -124,22 +124,3 @@ def test_a_forward_that_draws_is_wrong_only_where_a_gradient_is_asked_of_it():
     assert verdicts == ["undecided"]
     assert "asks for no gradient" in said
     assert rows(lambda: jax.grad(lambda x: drawn(x).sum())(x))["drawn"] == ("", ["wrong"])
-
-
-class Joined(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x, phony):
-        return x.clone()
-
-    @staticmethod
-    def backward(ctx, g):
-        return g, torch.empty(0)
-
-
-def test_an_input_without_entries_leaves_nothing_to_ask():
-    def run():
-        x = Joined.apply(torch.randn(3), torch.empty(0, requires_grad=True))
-        Joined.apply(torch.randn(3, requires_grad=True), torch.empty(0)).sum().backward()
-        x.sum().backward()
-
-    assert rows(run)["Joined"] == ("", ["right", "right"])
