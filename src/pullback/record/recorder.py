@@ -8,7 +8,7 @@ recorded, a rule of a framework's own, and the rest of what a factory makes by t
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from pullback.record import frameworks, store
@@ -90,28 +90,29 @@ class Recorder:
 
     def pulled(self, who: Callable[[], Definition], given: Callable[[], Sequence[Any]]) -> None:
         """Be told that a gradient is asked for: an output that never has a cotangent is not relied on."""
-        if not self.on:
-            return
-        try:
-            known = who()
-            with self._lock:
-                who_it_is = self._known.of(known.anchor, lambda: self._identity(known))
-                rule = None if who_it_is is None else self.rules.get(who_it_is.key)
-                if rule is None:
-                    return
-                cotangents = given()
-                used = rule.used.setdefault(len(cotangents), set())
-                unseen = [k for k in range(len(cotangents)) if k not in used]
-                framework = frameworks.FRAMEWORKS[rule.framework or frameworks.of(cotangents)[0]]
-                new = {k for k in unseen if len(cotangents) == 1 or not framework.absent(cotangents[k])}
-                used |= new
-                if new and self.folder is not None:
-                    store.write_used(self.folder, rule)
-        except Exception as error:
-            self.errors.append(error)
+
+        def places(rule: Recorded) -> tuple[set[int], Iterable[int]]:
+            cotangents = given()
+            count, used = len(cotangents), rule.used.setdefault(len(cotangents), set())
+            framework = frameworks.FRAMEWORKS[rule.framework or frameworks.of(cotangents)[0]]
+            unseen = (k for k in range(count) if k not in used)
+            return used, [k for k in unseen if count == 1 or not framework.absent(cotangents[k])]
+
+        self._note(who, places)
 
     def moved(self, who: Callable[[], Definition], given: Callable[[], Sequence[bool]]) -> None:
         """Be told which tensors of a call a gradient flows to: of the others none was asked."""
+
+        def places(rule: Recorded) -> tuple[set[int], Iterable[int]]:
+            moves = given()
+            return rule.moved.setdefault(len(moves), set()), [k for k, flows in enumerate(moves) if flows]
+
+        self._note(who, places)
+
+    def _note(
+        self, who: Callable[[], Definition], places: Callable[[Recorded], tuple[set[int], Iterable[int]]]
+    ) -> None:
+        """Add places to a set of those that a rule is differentiated by, and write down what is new."""
         if not self.on:
             return
         try:
@@ -121,10 +122,9 @@ class Recorder:
                 rule = None if who_it_is is None else self.rules.get(who_it_is.key)
                 if rule is None:
                     return
-                moves = given()
-                moved = rule.moved.setdefault(len(moves), set())
-                new = {k for k, moves in enumerate(moves) if moves} - moved
-                moved |= new
+                noted, found = places(rule)
+                new = set(found) - noted
+                noted |= new
                 if new and self.folder is not None:
                     store.write_used(self.folder, rule)
         except Exception as error:
