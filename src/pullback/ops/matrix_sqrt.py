@@ -45,10 +45,13 @@ def matrix_sqrt(a: T) -> tuple[T, Function]:
     Do not use it to draw from a normal distribution: a Cholesky factor is as good, and cheaper.
     """
     xp = namespace(a)
-    w, v = xp.linalg.eigh(symmetric(matrix("matrix_sqrt", a)))
-    rounding = 10 * float(xp.finfo(w.dtype).eps) * xp.sum(xp.abs(w), axis=-1, keepdims=True)
-    roots = xp.where(w < 0, xp.where(w < -rounding, xp.nan * w, xp.zeros_like(w)), xp.sqrt(xp.abs(w)))
+    square = symmetric(matrix("matrix_sqrt", a))
+    w, v = xp.linalg.eigh(square)
+    roundoff = _roundoff(w)
+    roots = xp.where(w < 0, xp.where(w < -roundoff, xp.nan * w, xp.zeros_like(w)), xp.sqrt(xp.abs(w)))
     root = product(v * roots[..., None, :], transposed(v))
+    sums = _sums(roots)  # one step of Newton's: the vectors are less exact than their product can be
+    root = root + _divided(square - product(root, root), v, sums, sums**2 > roundoff[..., None])
 
     def grad(dy: Any) -> Any:
         return _sylvester(matrix_sqrt(matrix("matrix_sqrt", a)), symmetric(wide("matrix_sqrt", dy)))
@@ -67,9 +70,9 @@ def _sylvester(s: Any, c: Any) -> tuple[Any, Function]:
     """Give the x with s·x + x·s = c, for a symmetric s ≥ 0; 0 where nothing else can be said."""
     xp = namespace(s)
     w, v = xp.linalg.eigh(symmetric(s))
-    sums = w[..., :, None] + w[..., None, :]
-    inner = product(transposed(v), c, v) / xp.where(sums <= 0, xp.ones_like(sums), sums)
-    x = product(v, xp.where(sums <= 0, xp.zeros_like(inner), inner), transposed(v))
+    sums = _sums(w)
+    x = _divided(c, v, sums, sums > 0)
+    x = x + _divided(c - product(s, x) - product(x, s), v, sums, sums > _roundoff(w)[..., None])
 
     def grad(dx: Any) -> Any:
         dc = _sylvester(s, dx)
@@ -83,3 +86,21 @@ def _sylvester(s: Any, c: Any) -> tuple[Any, Function]:
 def _pushed_equation(ds: Any, dc: Any, s: Any, c: Any) -> Any:
     x, ds = _sylvester(s, c), symmetric(ds)
     return _sylvester(s, dc - product(ds, x) - product(x, ds))
+
+
+def _roundoff(w: Any) -> Any:
+    """Give how far eigenvalues may be off."""
+    xp = namespace(w)
+    return 10 * float(xp.finfo(w.dtype).eps) * xp.sum(xp.abs(w), axis=-1, keepdims=True)
+
+
+def _sums(w: Any) -> Any:
+    """Give wᵢ + wⱼ."""
+    return w[..., :, None] + w[..., None, :]
+
+
+def _divided(c: Any, v: Any, sums: Any, where: Any) -> Any:
+    """Divide by sums in the basis v; 0 at the other places."""
+    xp = namespace(c)
+    inner = product(transposed(v), c, v) / xp.where(where, sums, xp.ones_like(sums))
+    return product(v, xp.where(where, inner, xp.zeros_like(inner)), transposed(v))
