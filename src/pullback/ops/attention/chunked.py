@@ -50,9 +50,9 @@ def chunked(
         def part(a: Any) -> Any:
             return a if a is None or a.shape[0] == 1 else kernels.rows(a, first, size)
 
-        queries, *others = (None if a is None else turned(part(a)) for a in (q, mask, bias))
+        queries, masked, biased = (None if a is None else turned(part(a)) for a in (q, mask, bias))
         keys, values = (kernels.wide(kernels.rows(a, first, size)) for a in (k, v))
-        return _Heads(queries, keys, values, *others, groups=groups, causal=causal, scale=scale)
+        return _Heads(queries, keys, values, masked, biased, groups=groups, causal=causal, scale=scale)
 
     def turned(a: Any) -> Any:
         """(N, S, G, d) ↔ (S, N, G, d)"""
