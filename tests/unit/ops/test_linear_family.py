@@ -159,3 +159,28 @@ def test_16_bits_are_summed_in_32():
         np.testing.assert_allclose(
             found, function(*exact, **options), rtol=1e-2 if "temperature" in options else 1e-5
         )
+
+
+IN_LOOPS = {
+    "cross_entropy": lambda x, w: pb.ops.linear_cross_entropy(x, w, LABELS, chunk=4),
+    "log_probs": lambda x, w: tf.reduce_sum(pb.ops.linear_log_probs(x, w, LABELS, chunk=4)),
+    "contrastive": lambda x, w: pb.ops.contrastive(x, w, symmetric=False, chunk=4),
+}
+
+
+@pytest.mark.parametrize("loss", IN_LOOPS.values(), ids=IN_LOOPS)
+def test_a_loop_of_a_graph_is_pushed_through(loss):
+    x, w = tf.constant(X), tf.constant(W)
+
+    @tf.function
+    def pushed(x, w):
+        with tf.autodiff.ForwardAccumulator([x, w], [tf.sin(x), tf.cos(w)]) as accumulator:
+            y = loss(x, w)
+        return accumulator.jvp(y)
+
+    with tf.GradientTape() as tape:
+        tape.watch([x, w])
+        y = loss(x, w)
+    dx, dw = tape.gradient(y, [x, w])
+    expected = np.sum(dx * np.sin(X)) + np.sum(dw * np.cos(W))
+    close([pushed(x, w)], [expected], rtol=1e-10, atol=1e-12)

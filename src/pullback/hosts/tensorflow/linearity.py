@@ -9,7 +9,7 @@ and NaN under XLA, which drops assertions.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -146,9 +146,7 @@ def _asked(pull: Pullback, variables: Sequence[Any]) -> tuple[Any, Any]:
         return [None if g is None else tf.convert_to_tensor(g) for g in got.inputs + got.variables]
 
     c = _drawn(zeros, 7, 1.0)
-    with tf.GradientTape() as tape:
-        tape.watch([x for x in c if differentiable(x)])
-        values = [g for g in pulled(c) if g is not None]
+    values, along, back = _transposed(pulled, c)
     allowed = linear.tolerance([x.dtype.name for x in (*zeros, *values)])
     agrees = [tf.constant(True)]
     for k, scale in enumerate(linear.SCALES):
@@ -160,10 +158,6 @@ def _asked(pull: Pullback, variables: Sequence[Any]) -> tuple[Any, Any]:
             if ga is not None and gb is not None and gm is not None:
                 ga, gb, gm = map(_double, (ga, gb, gm))
                 agrees.append(_close(2 * ga - 3 * gb, gm, tf.abs(2 * ga) + tf.abs(3 * gb), allowed))
-    along = _drawn(values, 8, 1.0)
-    back = tape.gradient(
-        values, c, output_gradients=along, unconnected_gradients=tf.UnconnectedGradients.ZERO
-    )
     # The inner product of TensorFlow's conventions is Re Σ conj(a)·b, on both sides.
     left = [tf.math.real(tf.math.conj(_double(g)) * _double(t)) for g, t in zip(values, along)]
     right = [
@@ -172,6 +166,22 @@ def _asked(pull: Pullback, variables: Sequence[Any]) -> tuple[Any, Any]:
     total = [tf.add_n([tf.reduce_sum(part) for part in side]) if side else 0.0 for side in (left, right)]
     sizes = tf.add_n([tf.reduce_sum(tf.abs(part)) for part in left + right])
     return tf.reduce_all(tf.stack(agrees)), _close(total[0], total[1], sizes, allowed)
+
+
+def _transposed(pulled: Callable[[list[Any]], list[Any]], c: list[Any]) -> tuple[list[Any], ...]:
+    """Pull c back, and push what was drawn through: the results, what was drawn, and where it arrives."""
+    if not tf.executing_eagerly():
+        # A graph is gone through without a tape, so that accumulators see nothing: they fail at its loops.
+        with private.stop_recording():
+            values = [g for g in pulled(c) if g is not None]
+            along = _drawn(values, 8, 1.0)
+            return values, along, tf.gradients(values, c, along, unconnected_gradients="zero")
+    with tf.GradientTape() as tape:
+        tape.watch([x for x in c if differentiable(x)])
+        values = [g for g in pulled(c) if g is not None]
+    along = _drawn(values, 8, 1.0)
+    back = tape.gradient(values, c, output_gradients=along, unconnected_gradients="zero")
+    return values, along, back
 
 
 def _close(a: Any, b: Any, sizes: Any, allowed: float) -> Any:

@@ -7,11 +7,13 @@ its terms, so it sums up pieces, one after the other. In both the gradient comes
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from typing import Any
 
 import tensorflow as tf
 
+from pullback.hosts.tensorflow import private
 from pullback.hosts.tensorflow.callback import compiling
 from pullback.ops.linear.chunks import piece_of
 from pullback.ops.linear.kernels import Carry, Folded, Step
@@ -26,6 +28,7 @@ from pullback.ops.linear.plain import times as times
 from pullback.ops.linear.plain import weighed as weighed
 
 HELD = 2**23  # XLA has a second array of that size, for the slopes
+_UNRECORDED: Any = private.stop_recording if private.AVAILABLE else contextlib.nullcontext
 
 
 def adds_in_place(w: Any) -> bool:
@@ -94,9 +97,10 @@ def _looped(count: Any, size: int, step: Step, carry: Carry, likes: Sequence[Any
     )
 
     def turn(i: Any, carry: Carry, arrays: Any) -> Any:
-        carry, blocks = step(i * size, size, carry)
-        blocks = _cast(blocks, likes)
-        return i + 1, carry, tuple(a.write(i, block) for a, block in zip(arrays, blocks))
+        with _UNRECORDED():  # the loop is differentiated; an accumulator that sees inside fails at its arrays
+            carry, blocks = step(i * size, size, carry)
+            blocks = _cast(blocks, likes)
+            return i + 1, carry, tuple(a.write(i, block) for a, block in zip(arrays, blocks))
 
     _, carry, arrays = tf.while_loop(
         lambda i, *_: i < count,
@@ -105,7 +109,7 @@ def _looped(count: Any, size: int, step: Step, carry: Carry, likes: Sequence[Any
         parallel_iterations=1,
         maximum_iterations=count if isinstance(count, int) else None,
     )
-    return carry, tuple(a.concat() for a in arrays)
+    return carry, tuple(tf.reshape(a.stack(), [-1, *like.shape[1:]]) for a, like in zip(arrays, likes))
 
 
 def _cast(blocks: Sequence[Any], likes: Sequence[Any]) -> tuple[Any, ...]:
