@@ -97,8 +97,10 @@ def equation(problem: Problem, line: Line, v: Array, g: Array, *, noise: float, 
     rounding = 2 * scale + 8 * length(v[used] * problem.y[used])
     # The same holds for the claim, whose rounding the direction multiplies.
     reach = max(32 / ladder_top(problem.unit), 64 * float(np.abs(line.u).max(initial=0.0)))
-    hidden = problem.unit * float(np.linalg.norm(v)) * reach
     error = found.error + problem.unit * rounding
+    if abs(measured) <= error and not problem.y[used].any():
+        reach *= 64  # nothing is left of what cancels inside
+    hidden = problem.unit * float(np.linalg.norm(v)) * reach
     return Equation(
         measured,
         claimed,

@@ -78,6 +78,7 @@ def among_symmetric(
     if half is not None and not subject.is_rule:
         # What a framework gives for the triangle that is not read is a convention, too.
         outcome = derivative_test(problem, rng, settings, support=~unread(problem))
+        outcome = in_demanded_digits(outcome, settings.demanded(problem.unit))
         if outcome.verdict != "wrong":
             return outcome, problem
     averaged = None if half is not None else mirrored_claims(problem, outcome.cotangent)

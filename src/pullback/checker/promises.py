@@ -156,6 +156,8 @@ def promises(given: Arrays, names: Sequence[str], *, zero: bool = True) -> Itera
             for axis in range(x.ndim):
                 if x.shape[axis] > 1 and _unique(x, axis):
                     yield "distinct", f"`{names[k]}` holds no entry twice", _along(k, axis)
+            if _ascending(x):  # the ends of bags, the numbers of segments
+                yield "sorted", f"`{names[k]}` is sorted", _one(k, _ascending)
 
 
 def _one(k: int, test: Test) -> Kept:
@@ -188,6 +190,11 @@ def _unique(x: Array, axis: int) -> bool:
 
 def _sorted(x: Array) -> bool:
     return x.ndim >= 1 and x.shape[-1] > 2 and bool((np.diff(x, axis=-1) > 0).all())
+
+
+def _ascending(x: Array) -> bool:
+    steps = np.diff(x, axis=-1) if x.ndim else x
+    return steps.size > 0 and x.shape[-1] > 2 and bool((steps >= 0).all() and steps.any())
 
 
 _TESTS: tuple[tuple[str, str, Test], ...] = (

@@ -19,6 +19,7 @@ QUICK = {"xla": False, "export": False}
         ([[1.0, -2.0], [2.5, 0.0]], [[1.0, -2.0], [0.5, 0.0]], "order"),
         ([[-1.0, 2.5]], [[2.5, 2.5]], "distinct"),
         ([[-1.0, 0.5, 2.5]], [[2.5, 0.5, -1.0]], "sorted"),
+        ([[0, 0, 3]], [[0, 3, 0]], "sorted"),
         ([[2.0, -3.0]], [[2.5, -3.0]], "whole"),
         ([[-1.0, 2.5]], [[-7.0, 0.5]], None),
     ],
@@ -366,3 +367,32 @@ def test_a_symmetric_gradient_may_miss_by_the_tolerance_of_a_solver(off, verdict
 
     given = torch.tensor([[1.0, 0.5, 0.2], [0.5, -2.0, 0.1], [0.2, 0.1, 0.7]]).double()
     assert pb.check(Between.apply, given, seed=0, order=1, **QUICK).verdict == verdict
+
+
+def test_ends_of_bags_stay_in_their_order():
+    weight, words, ends = torch.linspace(-1, 1, 20).reshape(10, 2), [1, 5, 4, 5, 9], [0, 0, 3]
+
+    def bags(weight, words, ends):
+        return torch.nn.functional.embedding_bag(words, weight, ends, mode="mean")
+
+    report = pb.check(
+        bags, weight.double(), torch.tensor(words), torch.tensor(ends), seed=0, order=1, **QUICK
+    )
+    assert report.verdict == "right"
+
+
+def test_what_cancels_to_nothing_is_nobodys_fault():
+    x = torch.tensor([-4.827], dtype=torch.float64)
+
+    def normed(x, scale):  # of one entry, which is its own mean
+        return torch.native_layer_norm(x, (1,), scale, None, 1e-5)[0]
+
+    for scale in (x, x.clone()):
+        assert pb.check(normed, x, scale, seed=0, order=1, **QUICK).verdict != "wrong"
+
+
+def test_a_triangle_that_is_not_read_is_nobodys_fault_where_digits_are_few():
+    torch.manual_seed(27)
+    factor = torch.randn(2, 5, 5, dtype=torch.float64).tril()  # a condition of 10⁷
+    b = torch.randn(2, 5, 5, dtype=torch.float64)
+    assert pb.check(torch.cholesky_solve, b, factor, seed=27, order=1, **QUICK).verdict == "right"
