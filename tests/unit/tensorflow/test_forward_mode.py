@@ -373,6 +373,35 @@ def test_forward_mode_of_a_captured_variable(wrap):
 
     np.testing.assert_allclose(run(X, T), 3 * T + 10 * X, rtol=1e-6)
 
+def test_a_pullback_with_a_loop_is_transposed_inside_a_function(wrap):
+    @pb.custom_gradient
+    def f(x):
+        def grad(dy):
+            return tf.while_loop(lambda i, _: i < 3, lambda i, c: (i + 1, c * x), (0, dy))[1]
+
+        return tf.identity(x), grad
+
+    np.testing.assert_allclose(wrap(lambda x, t: jvp(f, x, t))(X, T), X**3 * T, rtol=1e-6)
+
+
+def test_a_tangent_is_differentiated_in_a_variable_that_only_the_tape_follows(wrap):
+    v = tf.Variable(3.0)
+
+    @pb.custom_gradient
+    def f(x):
+        def grad(dy, variables=None):
+            return dy * v**2, [tf.reduce_sum(dy * x)]
+
+        return x * v, grad
+
+    @wrap
+    def run(x, t):
+        with tf.GradientTape() as tape:
+            tangent = jvp(f, x, t)
+        return tape.gradient(tangent, v)
+
+    np.testing.assert_allclose(run(X, T), tf.reduce_sum(6 * T), atol=1e-6)
+
 
 def test_forward_mode_of_a_complex_rule():
     z = tf.constant([1 + 2j, -0.5j])

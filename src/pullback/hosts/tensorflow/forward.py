@@ -16,6 +16,7 @@ from pullback.hosts import linear as measure
 from pullback.hosts.operation import Cotangents, Derived, Operation, Pullback, filled, fitted
 from pullback.hosts.tensorflow import linearity, private
 from pullback.hosts.tensorflow.captures import differentiable
+from pullback.hosts.tensorflow.transpose import Transpose
 
 _FAILURES = (TypeError, ValueError, tf.errors.OpError)  # of a body at random inputs
 
@@ -37,23 +38,21 @@ def _transpose(
 ) -> list[Any]:
     """Pull the tangents back through the pullback: for a linear map, its transpose."""
     cotangents = linearity.base(pull.zeros())
-    with linearity.Proof(cotangents) as proof, tf.GradientTape() as tape:
-        tape.watch(cotangents)
-        got = pull(cotangents, variables)
-    pulled = got.inputs + got.variables
-    factor = None if proof.reaches(pulled) else require_linear(operation, pull, tensors, variables)
-    pairs = [(c, t) for c, t in zip(pulled, tangents) if c is not None]
-    return [linearity.trusted(tangent, factor) for tangent in pushed(tape, cotangents, pairs)]
+    with Transpose(cotangents, alone=_alone(tensors, variables, tangents)) as transpose:
+        with linearity.Proof(cotangents) as proof:
+            got = pull(cotangents, variables)
+        pulled = got.inputs + got.variables
+        factor = None if proof.reaches(pulled) else require_linear(operation, pull, tensors, variables)
+        pairs = [(c, t) for c, t in zip(pulled, tangents) if c is not None]
+        moved = transpose.push([c for c, _ in pairs], [t for _, t in pairs])
+    return [linearity.trusted(tangent, factor) for tangent in moved]
 
 
-def pushed(tape: Any, cotangents: Any, pairs: Sequence[tuple[Any, Any]]) -> Any:
-    """Push tangents, beside what was pulled back, through a pullback that a tape has recorded."""
-    return tape.gradient(
-        [c for c, _ in pairs],
-        cotangents,
-        output_gradients=[t for _, t in pairs],
-        unconnected_gradients=tf.UnconnectedGradients.ZERO,
-    )
+def _alone(tensors: Sequence[Any], variables: Sequence[Any], tangents: Sequence[Any]) -> bool:
+    """Tell whether one accumulator, which asks, is all that follows what its tangents are made from."""
+    read = [tf.convert_to_tensor(variable) for variable in variables]
+    higher_order = 2
+    return private.is_followed([x for x in (*tensors, *read, *tangents) if x is not None]) < higher_order
 
 
 class Transposable(Derived):

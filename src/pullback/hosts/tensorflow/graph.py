@@ -25,6 +25,7 @@ from pullback.errors import ForbiddenGradientError, ForwardModeError
 from pullback.hosts import refusals
 from pullback.hosts.operation import Derived, Operation, Pullback, filled
 from pullback.hosts.tensorflow import batched, captures, eager, forward, linearity, private
+from pullback.hosts.tensorflow.transpose import Transpose
 
 _exporting: list[Any] = []  # gradients that are being written to a SavedModel
 _gradients: weakref.WeakValueDictionary[str, Any] = weakref.WeakValueDictionary()
@@ -215,11 +216,11 @@ def _apply_for_export(operation: Operation, tensors: list[Any]) -> list[Any]:
     """
     outputs, pull = operation.forward(tensors)
     cotangents = pull.zeros()
-    with tf.GradientTape() as tape:
-        tape.watch(cotangents)
-        pulled = pull(cotangents).inputs
-    pairs = [(p, t - tf.stop_gradient(t)) for p, t in zip(pulled, tensors) if p is not None]
-    moved = forward.pushed(tape, cotangents, pairs)
+    with Transpose(cotangents, alone=False) as transpose:
+        pairs = [
+            (c, t - tf.stop_gradient(t)) for c, t in zip(pull(cotangents).inputs, tensors) if c is not None
+        ]
+        moved = transpose.push([c for c, _ in pairs], [move for _, move in pairs])
     return [tf.stop_gradient(output) + move for output, move in zip(outputs, moved)]
 
 

@@ -20,6 +20,7 @@ from pullback.hosts.operation import Operation, Pullback
 from pullback.hosts.tensorflow import private
 from pullback.hosts.tensorflow.captures import differentiable
 from pullback.hosts.tensorflow.effects import is_jvp
+from pullback.hosts.tensorflow.transpose import Transpose
 
 
 def _names(listed: str) -> frozenset[str]:
@@ -170,18 +171,10 @@ def _asked(pull: Pullback, variables: Sequence[Any]) -> tuple[Any, Any]:
 
 def _transposed(pulled: Callable[[list[Any]], list[Any]], c: list[Any]) -> tuple[list[Any], ...]:
     """Pull c back, and push what was drawn through: the results, what was drawn, and where it arrives."""
-    if not tf.executing_eagerly():
-        # A graph is gone through without a tape, so that accumulators see nothing: they fail at its loops.
-        with private.stop_recording():
-            values = [g for g in pulled(c) if g is not None]
-            along = _drawn(values, 8, 1.0)
-            return values, along, tf.gradients(values, c, along, unconnected_gradients="zero")
-    with tf.GradientTape() as tape:
-        tape.watch([x for x in c if differentiable(x)])
+    with Transpose(c, alone=True) as transpose:
         values = [g for g in pulled(c) if g is not None]
-    along = _drawn(values, 8, 1.0)
-    back = tape.gradient(values, c, output_gradients=along, unconnected_gradients="zero")
-    return values, along, back
+        along = _drawn(values, 8, 1.0)
+        return values, along, transpose.push(values, along)
 
 
 def _close(a: Any, b: Any, sizes: Any, allowed: float) -> Any:

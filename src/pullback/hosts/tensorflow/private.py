@@ -116,6 +116,19 @@ class OwnTapes:
         _OURS.__exit__()
 
 
+@contextlib.contextmanager
+def only_own_tapes() -> Iterator[None]:
+    """Let nobody record on this thread but who is opened in the block."""
+    tapes = OwnTapes()
+    tapes.start()
+    stop()
+    try:
+        yield
+    finally:
+        restart()
+        tapes.stop()
+
+
 def _opening(add: str, remove: str, new: str = "") -> dict[str, Any]:
     """Give functions that open and close something as TensorFlow's do, and restart or stop the thread."""
     close, open_again = getattr(pywrap_tfe, remove), getattr(pywrap_tfe, add)
