@@ -193,8 +193,10 @@ def _sorted(x: Array) -> bool:
 
 
 def _ascending(x: Array) -> bool:
-    steps = np.diff(x, axis=-1) if x.ndim else x
-    return steps.size > 0 and x.shape[-1] > 2 and bool((steps >= 0).all() and steps.any())
+    if x.ndim == 0 or x.shape[-1] < 3:
+        return False
+    steps = np.diff(x, axis=-1)
+    return bool((steps >= 0).all() and steps.any())
 
 
 _TESTS: tuple[tuple[str, str, Test], ...] = (

@@ -22,6 +22,7 @@ QUICK = {"xla": False, "export": False}
         ([[0, 0, 3]], [[0, 3, 0]], "sorted"),
         ([[2.0, -3.0]], [[2.5, -3.0]], "whole"),
         ([[-1.0, 2.5]], [[-7.0, 0.5]], None),
+        ([3, 2.5], [0, -1.0], "sign"),
     ],
 )
 def test_a_broken_promise_is_named(given, other, kind):
