@@ -109,7 +109,7 @@ def _looped(count: Any, size: int, step: Step, carry: Carry, likes: Sequence[Any
         parallel_iterations=1,
         maximum_iterations=count if isinstance(count, int) else None,
     )
-    return carry, tuple(tf.reshape(a.stack(), [-1, *like.shape[1:]]) for a, like in zip(arrays, likes))
+    return carry, tuple(tf.reshape(a.stack(), [-1, *_shape(like)[1:]]) for a, like in zip(arrays, likes))
 
 
 def _cast(blocks: Sequence[Any], likes: Sequence[Any]) -> tuple[Any, ...]:
@@ -117,8 +117,12 @@ def _cast(blocks: Sequence[Any], likes: Sequence[Any]) -> tuple[Any, ...]:
 
 
 def rows(a: Any, start: Any, size: Any) -> Any:
-    shape = [tf.shape(a)[i] if n is None else n for i, n in enumerate(a.shape)]
+    shape = _shape(a)
     return tf.slice(a, [start, *[0] * (len(shape) - 1)], [size, *shape[1:]])
+
+
+def _shape(a: Any) -> list[Any]:
+    return [tf.shape(a)[i] if n is None else n for i, n in enumerate(a.shape)]
 
 
 def length(a: Any) -> Any:
