@@ -137,7 +137,7 @@ class Executing(ABC):
         return False
 
     def recording(self, tensors: Sequence[Tensor]) -> bool:
-        """Tell whether somebody records what is done with these, now, to differentiate it."""
+        """Tell whether somebody records what is done with these, now or later, to differentiate it."""
         return False
 
     def alone(self) -> contextlib.AbstractContextManager[None]:

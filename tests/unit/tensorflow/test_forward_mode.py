@@ -373,6 +373,7 @@ def test_forward_mode_of_a_captured_variable(wrap):
 
     np.testing.assert_allclose(run(X, T), 3 * T + 10 * X, rtol=1e-6)
 
+
 def test_a_pullback_with_a_loop_is_transposed_inside_a_function(wrap):
     @pb.custom_gradient
     def f(x):

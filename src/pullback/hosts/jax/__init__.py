@@ -136,6 +136,10 @@ class JaxHost(Host):
     def readable(self, tensor: Any) -> bool:
         return not isinstance(tensor, jax.core.Tracer)
 
+    def recording(self, tensors: Sequence[Any]) -> bool:
+        # who differentiates a program may come when it is traced already
+        return self.bypassed is None and any(isinstance(tensor, jax.core.Tracer) for tensor in tensors)
+
     def idle(self, tensors: Sequence[Any]) -> bool:
         return self.bypassed is None and not any(isinstance(t, jax.core.Tracer) for t in tensors)
 

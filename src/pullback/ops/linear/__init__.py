@@ -5,5 +5,6 @@ of each row of them, and so does its gradient. So the logits are computed chunk 
 
 streamed.py      chunks of the vocabulary: row sums in one pass, log-sum-exp kept, logits computed again.
 accumulated.py   chunks of tokens, for a scalar: the gradient is made while the logits are there.
-kernels.py       what is asked of a host; one file a host answers, and `triton.py` has one kernel for GPUs.
+kernels.py       what is asked of a host; one file a host answers. For GPUs PyTorch's has a kernel in
+                 `triton.py`, JAX's in `pallas.py`.
 """
