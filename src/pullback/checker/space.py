@@ -50,16 +50,17 @@ class Space:
 
     def pack(self, arrays: Sequence[Array | None]) -> Array:
         """Concatenate to float64; None is zeros."""
-        parts = []
+        vector, start = np.empty(self.size), 0
         for array, size, dtype in zip(arrays, self.sizes, self.dtypes):
+            part = vector[start : start + size]
+            start += size
             if array is None:
-                parts.append(np.zeros(size))
+                part[:] = 0
             elif is_complex(dtype):
-                parts.append(np.ascontiguousarray(array, dtype=np.complex128).reshape(-1).view(np.float64))
+                part.view(np.complex128)[:] = array.reshape(-1)
             else:
-                real = array.real if is_complex(array.dtype) else array
-                parts.append(real.astype(np.float64).reshape(-1))
-        return np.concatenate(parts) if parts else np.zeros(0)
+                part[:] = (array.real if is_complex(array.dtype) else array).reshape(-1)
+        return vector
 
     def unpack(self, vector: Array) -> Arrays:
         """Split again, rounding to each dtype."""

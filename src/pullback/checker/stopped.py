@@ -21,6 +21,7 @@ from pullback.checker.within import line as line_of
 from pullback.view.subject import Array
 
 POINTS, ORDER = 64, 6  # of a window, and of the differences in which a jump stands out
+SPARSE = 4  # a jump shows among so many fewer points, too
 LARGEST = 10.0  # of the binomials that such a difference makes of a jump of one
 SHARE = 8.0  # times the jump, over the window: what a slope fitted to it may be off by
 BENT = 3.0  # between one, of a jump, and four, of a kink
@@ -43,6 +44,8 @@ def _resolved(found: Equation, v: Array, g: Array, line: Line, unit: float) -> f
     if not any(_residual(line, v, g, h) <= COARSEST * found.scale for h in (top, top / 16)):
         return None
     for reach in (top, 2 * top, 4 * top, top / 4, top / 16):
+        if _is_smooth(*_sampled(line, v, g, reach, POINTS // SPARSE)):
+            continue
         t, drift = _sampled(line, v, g, reach)
         jump = _jump(drift)
         if jump is None or not 0 < SHARE * jump <= COARSEST * reach * found.scale:
@@ -53,6 +56,14 @@ def _resolved(found: Equation, v: Array, g: Array, line: Line, unit: float) -> f
         slope = fitted.deriv()(0.0)
         return SHARE * jump / (reach * found.scale) if abs(slope) <= SHARE * jump else None
     return None
+
+
+def _is_smooth(t: Array, drift: Array) -> bool:
+    """Tell whether a few samples of a window show a slope beside which no jump can be."""
+    if not np.isfinite(drift).all():
+        return False
+    fitted = np.polynomial.Polynomial.fit(t, drift, ORDER - 1)
+    return bool(abs(fitted.deriv()(0.0)) > LARGEST * SHARE * np.abs(fitted(t) - drift).max())
 
 
 def iterates(problem: Problem, rng: np.random.Generator) -> bool:
@@ -68,9 +79,9 @@ def iterates(problem: Problem, rng: np.random.Generator) -> bool:
     return False
 
 
-def _sampled(line: Line, v: Array, g: Array, reach: float) -> tuple[Array, Array]:
+def _sampled(line: Line, v: Array, g: Array, reach: float, pieces: int = POINTS) -> tuple[Array, Array]:
     """Give the places of a window, in units of its reach, and the drift at each."""
-    t = np.linspace(0.0 if line.onesided else -1.0, 1.0, POINTS + 1)
+    t = np.linspace(0.0 if line.onesided else -1.0, 1.0, pieces + 1)
     return t, np.array([_drift(line, v, g, reach * s) for s in t])
 
 
