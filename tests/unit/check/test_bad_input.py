@@ -63,7 +63,7 @@ def test_one_wrong_entry_in_a_million_is_found_and_its_index_named():
 
     @pb.custom_gradient
     def holed(x):
-        return 2 * x, lambda dy: 2 * dy * tf.constant(mask)
+        return tf.sin(x), lambda dy: dy * tf.cos(x) * tf.constant(mask)
 
     report = pb.check(holed, tf.constant(np.random.default_rng(0).normal(size=10**6)), seed=1)
     assert report.verdict == "wrong"
