@@ -19,13 +19,14 @@ from side_by_side import floors, judge
 SIZES = (2048, 256, 1024, 8)  # tokens, width, inside, blocks
 SMALL = (16, 8, 16, 2)
 WAYS = ("plain", "checkpoint", "ours")
-# (framework, mode): memory / plain's, time / that of the checkpoint; 0 where that one keeps all
+# (framework, mode): memory / plain's, time / that of the checkpoint; 0 where that one keeps all. A checkpoint
+# runs the last product again in TensorFlow's eager mode; a compiler drops it, and PyTorch's stops before it.
 BARS = {
-    ("tensorflow", "graph"): (0.35, 1.0),
-    ("tensorflow", "xla"): (0.4, 1.0),
+    ("tensorflow", "graph"): (0.35, 1.05),
+    ("tensorflow", "xla"): (0.4, 1.05),
     ("tensorflow", "eager"): (0.3, 1.0),
     ("jax", "jit"): (0.25, 0.0),
-    ("torch", "eager"): (0.35, 1.0),
+    ("torch", "eager"): (0.35, 1.05),
 }
 
 

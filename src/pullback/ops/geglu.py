@@ -64,6 +64,6 @@ def _pulled(dy: Any, gate: Any, x: Any, approximate: str) -> tuple[Any, Any]:
     found = None if fused is None else fused.pull(dy, gate, x, approximate)
     if found is not None:
         return found  # type: ignore[no-any-return]
-    value, slope = gelu_both(wide("geglu", gate), approximate)
+    value, pull = gelu_both(wide("geglu", gate), approximate)
     dy = wide("geglu", dy)
-    return unbroadcast(dy * wide("geglu", x) * slope, like=gate), unbroadcast(dy * value, like=x)
+    return unbroadcast(pull(dy * wide("geglu", x)), like=gate), unbroadcast(dy * value, like=x)

@@ -18,6 +18,7 @@ Hendrycks and K. Gimpel, Gaussian error linear units, 2016 (arXiv:1606.08415).
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -62,10 +63,15 @@ def gelu_pulled(dy: Any, x: Any, approximate: str) -> Any:
     return wide("gelu", dy) * _both(near(wide("gelu", x)), approximate)[1]
 
 
-def gelu_both(x: Any, approximate: str) -> tuple[Any, Any]:
-    """Give x·Φ(x) and its slope, of one Φ, by the formula."""
-    phi, slope = _both(near(x), approximate)
-    return above(x) * phi, slope
+def gelu_both(x: Any, approximate: str) -> tuple[Any, Callable[[Any], Any]]:
+    """Give x·Φ(x), and what takes a cotangent of it to one of x; the formula computes one Φ for both."""
+    fused = hosts.of(x).fused.get("gelu")
+    found = None if fused is None else fused.value(x, approximate)
+    if found is not None:
+        return found, lambda dy: gelu_pulled(dy, x, approximate)
+    work = wide("gelu", x)
+    phi, slope = _both(near(work), approximate)
+    return narrow(above(work) * phi, x), lambda dy: wide("gelu", dy) * slope
 
 
 def _both(x: Any, approximate: str) -> tuple[Any, Any]:

@@ -6,9 +6,9 @@
     with a gate:   g = x·gate + e,   a = act(g)·h,   dg = da·h·act′(g),   dh = da·act(g),   dx += dg·gateᵀ
 
 Kept: x and the weights. A plain block keeps h and a, each as wide as the block is inside. A checkpoint around
-it keeps as little as this, and runs the last product again too: eight products, where these are seven, and
-six if all is kept. A compiler would take the second h for the first one, and keep it: so it is computed of
-an x that waits for dy. `torch.compile` chooses itself what it keeps.
+it keeps as little as this, and runs the last product again too, unless a compiler drops it: eight products,
+where these are seven, and six if all is kept. A compiler would take the second h for the first one, and keep
+it: so it is computed of an x that waits for dy. `torch.compile` chooses itself what it keeps.
 
 Domain: every finite x. Edges: no tokens give gradients 0; relu has slope 0 at 0; NaN stays NaN. 16-bit inputs
 are multiplied and summed in float32 as in `linear/`, and rounded once.
@@ -30,40 +30,38 @@ from pullback.example import example
 from pullback.hosts.operation import Function
 from pullback.hosts.specs import same_shape, show_shape
 from pullback.namespace import namespace
-from pullback.ops.gelu import gelu_of, gelu_pulled
+from pullback.ops.gelu import gelu_both, gelu_of
 from pullback.ops.linear.kernels import Array, Kernels, kernels_of
 from pullback.ops.reduced import narrow
-from pullback.ops.silu import silu_of, silu_pulled
+from pullback.ops.silu import silu_both, silu_of
 from pullback.options import require_word
 from pullback.typed import T
 
 
 class Activation(NamedTuple):
-    """A function of each number, and a cotangent times its slope: both keep the digits of their input."""
+    """A function of each number; and the same with what takes a cotangent of it to one of its input."""
 
     of: Callable[[Array], Array]
-    pulled: Callable[[Array, Array], Array]
+    both: Callable[[Array], tuple[Array, Callable[[Array], Array]]]
 
 
 def _relu(h: Array) -> Array:
     return namespace(h).where(h <= 0, 0.0, h)
 
 
-def _relu_pulled(da: Array, h: Array) -> Array:
-    return namespace(h).where(h <= 0, 0.0, da)
+def _relu_both(h: Array) -> tuple[Array, Callable[[Array], Array]]:
+    return _relu(h), lambda da: namespace(h).where(h <= 0, 0.0, da)
 
 
 def _gelu(approximate: str) -> Activation:
-    return Activation(
-        lambda h: gelu_of(h, approximate), lambda da, h: narrow(gelu_pulled(da, h, approximate), h)
-    )
+    return Activation(lambda h: gelu_of(h, approximate), lambda h: gelu_both(h, approximate))
 
 
 ACTIVATIONS = {
     "gelu": _gelu("none"),
     "gelu_tanh": _gelu("tanh"),
-    "relu": Activation(_relu, _relu_pulled),
-    "silu": Activation(silu_of, lambda da, h: narrow(silu_pulled(da, h), h)),
+    "relu": Activation(_relu, _relu_both),
+    "silu": Activation(silu_of, silu_both),
 }
 _X = np.array([[0.7, -1.3], [0.4, 0.9], [-2.1, 0.2]])
 _UP, _GATE = np.cos(np.arange(8.0)).reshape(2, 4), np.sin(np.arange(8.0)).reshape(2, 4)
@@ -114,10 +112,13 @@ def mlp(
         (again,) = hosts.of(x).arrays.held([x], [dy, x])
         rows, dy = _rows(again, up, 0), _rows(dy, down, 1)
         h, g = _first(rows, up, up_bias, gate, gate_bias)
-        found = {"down": k.across(_joined(act, h, g), dy)}  # first, so that what it needs is let go of
+        a, pull = act.both(h if g is None else g)
+        found = {"down": k.across(a if g is None else a * h, dy)}  # first, so that what it needs is let go of
+        if g is None:
+            del a, h
         da = k.product(dy, down)
-        dh, dg = (act.pulled(da, h), None) if g is None else (da * act.of(g), act.pulled(da * h, g))
-        del da, h, g
+        dh, dg = (pull(da), None) if g is None else (da * a, pull(da * h))
+        del da, pull
         dx = k.product(dh, up) if dg is None else k.product(dh, up) + k.product(dg, gate)
         found["x"] = hosts.of(x).arrays.shaped(dx, x)
         found["up"] = xp.matrix_transpose(k.across(dh, rows))
@@ -145,8 +146,9 @@ def _pushed(*given: Any, activation: str = "gelu", **named: Any) -> Any:
         return _plus(k, k.into(_rows(t["x"], up, 0), w) + k.into(rows, t[name]), t.get(f"{name}_bias"))
 
     dh = moved("up", up)
-    da = act.pulled(dh, h) if g is None else act.of(g) * dh + act.pulled(moved("gate", named["gate"]) * h, g)
-    return _last(_joined(act, h, g), x, t["down"], t.get("down_bias")) + _last(da, x, down, None)
+    a, pull = act.both(h if g is None else g)
+    da = pull(dh) if g is None else a * dh + pull(moved("gate", named["gate"]) * h)
+    return _last(a if g is None else a * h, x, t["down"], t.get("down_bias")) + _last(da, x, down, None)
 
 
 _NAMED = ("gate", "up_bias", "down_bias", "gate_bias")  # in the order of the signature

@@ -13,6 +13,7 @@ After S. Elfwing et al., Sigmoid-weighted linear units, 2017 (arXiv:1702.03118).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -44,8 +45,23 @@ def silu_pulled(dy: Any, x: Any) -> Any:
     if found is not None:
         return found
     work = wide("silu", x)
+    return wide("silu", dy) * _slope(work, hosts.of(x).arrays.sigmoid(work))
+
+
+def silu_both(x: Any) -> tuple[Any, Callable[[Any], Any]]:
+    """Give x·σ(x), and what takes a cotangent of it to one of x; the formula computes one σ for both."""
+    fused = hosts.of(x).fused.get("silu")
+    found = None if fused is None else fused.value(x)
+    if found is not None:
+        return found, lambda dy: silu_pulled(dy, x)
+    work = wide("silu", x)
     s = hosts.of(x).arrays.sigmoid(work)
-    return wide("silu", dy) * (s * (1 + near(work) * (1 - s)))
+    slope = _slope(work, s)
+    return narrow(above(work) * s, x), lambda dy: wide("silu", dy) * slope
+
+
+def _slope(x: Any, s: Any) -> Any:
+    return s * (1 + near(x) * (1 - s))
 
 
 @own(lambda offered, x: offered(x))

@@ -20,8 +20,8 @@ from pullback.define import custom_gradient
 from pullback.elementwise import unbroadcast
 from pullback.example import example
 from pullback.hosts.operation import Function
-from pullback.ops.reduced import real
-from pullback.ops.silu import silu_of, silu_pulled
+from pullback.ops.reduced import real, wide
+from pullback.ops.silu import silu_both, silu_of
 from pullback.typed import T
 
 
@@ -60,5 +60,6 @@ def _pulled(dy: Any, gate: Any, x: Any) -> tuple[Any, Any]:
     found = None if fused is None else fused.pull(dy, gate, x)
     if found is not None:
         return found  # type: ignore[no-any-return]
-    dgate = silu_pulled(dy * x, gate)
-    return unbroadcast(dgate, like=gate), unbroadcast(dy * silu_of(gate), like=x)
+    value, pull = silu_both(wide("swiglu", gate))
+    dy = wide("swiglu", dy)
+    return unbroadcast(pull(dy * wide("swiglu", x)), like=gate), unbroadcast(dy * value, like=x)
