@@ -156,7 +156,7 @@ class Arrays(Protocol):
     arctan: Function
     argmax: Function
     clip: Function
-    normal_cdf: Function
+    erfc: Function
     floor: Function
     isfinite: Function
     maximum: Function
@@ -172,6 +172,9 @@ class Arrays(Protocol):
 
     def cast(self, value: Any, like: Tensor) -> Any:
         """Give a tensor the dtype of another; leave a Python number alone."""
+
+    def times(self, x: Tensor, weight: Tensor) -> Tensor:
+        """Multiply by a weight that is 0 where x is −∞, and so is the product."""
 
     def wide(self, x: Tensor) -> Tensor:
         """Give a tensor the precision that a sum of its squares needs."""

@@ -29,7 +29,7 @@ from pullback.example import example
 from pullback.hosts.operation import Function
 from pullback.namespace import namespace
 from pullback.ops.own import own
-from pullback.ops.precision import above, near
+from pullback.ops.precision import near
 from pullback.ops.reduced import narrow, wide
 from pullback.options import require_word
 from pullback.typed import T
@@ -49,8 +49,8 @@ def gelu_of(x: Any, approximate: str) -> Any:
         return found
     work = wide("gelu", x)
     low = near(work)  # as in the pullback: XLA computes one Φ for both
-    phi = _sigmoid(low, low * low) if approximate == "tanh" else host.arrays.normal_cdf(low)
-    return narrow(above(work) * phi, x)
+    phi = _sigmoid(low, low * low) if approximate == "tanh" else 0.5 * host.arrays.erfc(low * -_HALF)
+    return narrow(host.arrays.times(work, phi), x)
 
 
 def gelu_pulled(dy: Any, x: Any, approximate: str) -> Any:
@@ -71,7 +71,7 @@ def gelu_both(x: Any, approximate: str) -> tuple[Any, Callable[[Any], Any]]:
         return found, lambda dy: gelu_pulled(dy, x, approximate)
     work = wide("gelu", x)
     phi, slope = _both(near(work), approximate)
-    return narrow(above(work) * phi, x), lambda dy: wide("gelu", dy) * slope
+    return narrow(hosts.of(x).arrays.times(work, phi), x), lambda dy: wide("gelu", dy) * slope
 
 
 def _both(x: Any, approximate: str) -> tuple[Any, Any]:
@@ -81,9 +81,9 @@ def _both(x: Any, approximate: str) -> tuple[Any, Any]:
         t = _sigmoid(x, squared)
         return t, t * (1 + x * (1 - t) * (_TWICE + (3 * _CUBE * _TWICE) * squared))
     z = x * -_HALF
-    density = namespace(x).exp(-(z * z)) * _ROOT  # as erfc has it inside: XLA computes one of them
-    phi = hosts.of(x).arrays.normal_cdf(x)
-    return phi, phi + x * density
+    phi = 0.5 * hosts.of(x).arrays.erfc(z)
+    # as erfc has it inside: XLA computes one exponential
+    return phi, phi + x * (namespace(x).exp(-(z * z)) * _ROOT)
 
 
 def _sigmoid(x: Any, squared: Any) -> Any:

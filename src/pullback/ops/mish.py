@@ -25,7 +25,7 @@ from pullback.example import example
 from pullback.hosts.operation import Function
 from pullback.namespace import namespace
 from pullback.ops.own import own
-from pullback.ops.precision import FAR, above
+from pullback.ops.precision import FAR
 from pullback.ops.reduced import narrow, wide
 from pullback.typed import T
 
@@ -63,7 +63,7 @@ def _value(x: Any) -> Any:
         return found
     work = wide("mish", x)
     _, n, _ = _parts(work)
-    return narrow(above(work) * (n / (n + 2)), x)
+    return narrow(host.arrays.times(work, n / (n + 2)), x)
 
 
 def _pulled(dy: Any, x: Any) -> Any:

@@ -67,11 +67,6 @@ def narrow(result: Any, *given: Any) -> Any:
     return result if result.dtype == dtype else xp.astype(result, dtype)
 
 
-def above(x: Any) -> Any:
-    """Give x, not less than where an activation is 0 to the last digit: its product with 0 is a number."""
-    return hosts.of(x).arrays.maximum(x, -FAR)
-
-
 def near(x: Any) -> Any:
     """Give x between where the slope of an activation is 0, and where it is 1, to the last digit."""
     return hosts.of(x).arrays.clip(x, -FAR, FAR)

@@ -23,7 +23,7 @@ from pullback.define import custom_gradient
 from pullback.example import example
 from pullback.hosts.operation import Function
 from pullback.ops.own import own
-from pullback.ops.precision import above, near
+from pullback.ops.precision import near
 from pullback.ops.reduced import narrow, wide
 from pullback.typed import T
 
@@ -34,8 +34,8 @@ def silu_of(x: Any) -> Any:
     found = None if fused is None else fused.value(x)
     if found is not None:
         return found
-    work = wide("silu", x)
-    return narrow(above(work) * hosts.of(x).arrays.sigmoid(work), x)
+    arrays, work = hosts.of(x).arrays, wide("silu", x)
+    return narrow(arrays.times(work, arrays.sigmoid(work)), x)
 
 
 def silu_pulled(dy: Any, x: Any) -> Any:
@@ -54,10 +54,10 @@ def silu_both(x: Any) -> tuple[Any, Callable[[Any], Any]]:
     found = None if fused is None else fused.value(x)
     if found is not None:
         return found, lambda dy: silu_pulled(dy, x)
-    work = wide("silu", x)
-    s = hosts.of(x).arrays.sigmoid(work)
+    arrays, work = hosts.of(x).arrays, wide("silu", x)
+    s = arrays.sigmoid(work)
     slope = _slope(work, s)
-    return narrow(above(work) * s, x), lambda dy: wide("silu", dy) * slope
+    return narrow(arrays.times(work, s), x), lambda dy: wide("silu", dy) * slope
 
 
 def _slope(x: Any, s: Any) -> Any:

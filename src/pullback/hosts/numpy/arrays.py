@@ -10,7 +10,6 @@ import numpy as np
 
 from pullback.dtypes import WIDE
 
-_HALF = math.sqrt(0.5)
 abs = np.abs
 argmax = np.argmax
 arctan = np.arctan
@@ -26,9 +25,8 @@ where = np.where
 zeros_like = np.zeros_like
 
 
-def normal_cdf(x: Any) -> Any:
-    """Give Φ(x), the distribution function of the normal distribution, with its digits where it is small."""
-    return 0.5 * np.vectorize(math.erfc, otypes=[float])(x * -_HALF).astype(x.dtype)
+def erfc(x: Any) -> Any:
+    return np.vectorize(math.erfc, otypes=[float])(x).astype(x.dtype)
 
 
 def sigmoid(x: Any) -> Any:
@@ -50,6 +48,10 @@ def softmax(x: Any, axis: int = -1) -> Any:
 
 def cast(value: Any, like: Any) -> Any:
     return value if isinstance(value, (int, float)) else np.asarray(value).astype(like.dtype)
+
+
+def times(x: Any, weight: Any) -> Any:
+    return np.maximum(x, np.finfo(x.dtype).min) * weight
 
 
 def wide(x: Any) -> Any:

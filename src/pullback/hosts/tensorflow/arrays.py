@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -12,11 +11,10 @@ import tensorflow as tf
 from pullback.dtypes import WIDE
 from pullback.hosts import refusals
 
-_HALF = math.sqrt(0.5)
 abs = tf.abs
 argmax = tf.argmax
 arctan = tf.atan
-clip = tf.clip_by_value
+erfc = tf.math.erfc
 floor = tf.floor
 isfinite = tf.math.is_finite
 maximum = tf.maximum
@@ -27,13 +25,14 @@ softmax = tf.nn.softmax
 sqrt = tf.sqrt
 stop = tf.stop_gradient
 tanh = tf.tanh
+times = tf.math.multiply_no_nan
 where = tf.where
 zeros_like = tf.zeros_like
 
 
-def normal_cdf(x: Any) -> Any:
-    """Give Φ(x), the distribution function of the normal distribution, with its digits where it is small."""
-    return 0.5 * tf.math.erfc(x * -_HALF)
+def clip(x: Any, low: Any, high: Any) -> Any:
+    """Keep numbers between two; `tf.clip_by_value` goes through them twice."""
+    return tf.raw_ops.ClipByValue(t=x, clip_value_min=low, clip_value_max=high)
 
 
 def cast(value: Any, like: Any) -> Any:

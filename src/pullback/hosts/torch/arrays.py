@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -13,7 +12,6 @@ from pullback.dtypes import COMPUTING, TABLE, WIDE
 from pullback.hosts import refusals
 from pullback.hosts.torch.private import is_batched, unseen
 
-_HALF = math.sqrt(0.5)
 DTYPES = {name: getattr(torch, name) for name in TABLE if hasattr(torch, name)}
 FLOATING = frozenset(DTYPES[name] for name in COMPUTING)  # what every call asks for
 _WIDE = {dtype: DTYPES[WIDE[name]] for name, dtype in DTYPES.items() if name in WIDE}
@@ -28,6 +26,7 @@ abs = torch.abs
 argmax = torch.argmax
 arctan = torch.arctan
 clip = torch.clamp
+erfc = torch.erfc
 floor = torch.floor
 isfinite = torch.isfinite
 round = torch.round
@@ -38,11 +37,6 @@ sqrt = torch.sqrt
 tanh = torch.tanh
 where = torch.where
 zeros_like = torch.zeros_like
-
-
-def normal_cdf(x: Any) -> Any:
-    """Give Φ(x), the distribution function of the normal distribution, with its digits where it is small."""
-    return 0.5 * torch.erfc(x * -_HALF)
 
 
 def maximum(x: Any, y: Any) -> Any:
@@ -61,6 +55,10 @@ def cast(value: Any, like: Any) -> Any:
         if isinstance(value, (int, float))
         else torch.as_tensor(value, device=like.device).to(like.dtype)
     )
+
+
+def times(x: Any, weight: Any) -> Any:
+    return torch.clamp(x, min=torch.finfo(x.dtype).min) * weight
 
 
 def wide(x: Any) -> Any:
