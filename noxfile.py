@@ -43,6 +43,13 @@ def seeds(session: nox.Session) -> None:
 
 
 @nox.session
+def kernels(session: nox.Session) -> None:
+    """Run the kernel of Triton on a processor, interpreted, beside the plain way."""
+    session.install("-e", ".[torch]", "pytest>=8", "torch==2.13.0", "triton>=3.3")
+    session.run("python", "-m", "pytest", "tests/kernels", *session.posargs, env={"TRITON_INTERPRET": "1"})
+
+
+@nox.session
 def wheel(session: nox.Session) -> None:
     """Build the source distribution and the wheel, and try the wheel where nothing else is installed."""
     session.install("build", "hatchling>=1.24")
