@@ -81,9 +81,11 @@ def _both(x: Any, approximate: str) -> tuple[Any, Any]:
         t = _sigmoid(x, squared)
         return t, t * (1 + x * (1 - t) * (_TWICE + (3 * _CUBE * _TWICE) * squared))
     z = x * -_HALF
-    phi = 0.5 * hosts.of(x).arrays.erfc(z)
-    # as erfc has it inside: XLA computes one exponential
-    return phi, phi + x * (namespace(x).exp(-(z * z)) * _ROOT)
+    erfc = hosts.of(x).arrays.erfc
+    bend = x * (namespace(x).exp(-(z * z)) * _ROOT)  # erfc has it inside, too: XLA computes one exponential
+    del x  # in eager mode few arrays stay near the processor
+    phi = 0.5 * erfc(z)
+    return phi, phi + bend
 
 
 def _sigmoid(x: Any, squared: Any) -> Any:
