@@ -66,7 +66,11 @@ def _pulled(dy: Any, x: Any, scale: Any, axis: Axis, eps: float) -> Any:
     xp, axes = namespace(x), axes_of("rms_norm", x, axis)
     work, dy = wide("rms_norm", x), wide("rms_norm", dy)
     square = _square(work, axes, eps)
-    r = 1 / xp.sqrt(square)
-    u = dy if scale is None else dy * wide("rms_norm", scale)
-    dx = (u - work * (xp.mean(u * work, axis=axes, keepdims=True) / square)) * r
-    return dx if scale is None else (dx, unbroadcast(dy * (work * r), like=scale))
+    parts: tuple[Any, ...] = ()
+    r, terms = 1 / xp.sqrt(square), dy * work
+    if scale is not None:
+        parts, factor = (unbroadcast(terms * r, like=scale),), wide("rms_norm", scale)
+        terms, dy = terms * factor, dy * factor
+    mean = xp.mean(terms, axis=axes, keepdims=True) / square
+    del terms  # in eager mode few arrays stay near the processor
+    return (dy - work * mean) * r, *parts
