@@ -101,6 +101,15 @@ def test_the_way_of_a_gpu_goes_over_a_batch(on_gpu):
     close(found, jnp.stack([jax.jit(jax.grad(plain))(x, w) for x in xs]), 0.02)
 
 
+def test_no_tokens_ask_no_kernel(on_gpu, monkeypatch):
+    monkeypatch.setattr(kernels, "in_one", None)
+    w = drawn()[1]
+    x, labels = jnp.zeros((0, D), w.dtype), jnp.zeros(0, int)
+    value, dw = jax.value_and_grad(lambda w: pb.ops.linear_cross_entropy(x, w, labels))(w)
+    assert value == 0
+    assert not dw.any()
+
+
 def test_a_program_that_wants_the_value_alone_has_one_product(on_gpu):
     x, w, *_ = drawn()
 

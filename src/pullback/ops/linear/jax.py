@@ -146,7 +146,7 @@ def times(dy: Any, parts: Sequence[Any]) -> list[Any]:
 
 
 def fused(z: Any, labels: Any, **options: Any) -> tuple[Any, list[Any], None] | None:
-    if not _is_fast(z):
+    if not _is_fast(z) or not len(z):  # a kernel has one program a row: there is none without rows
         return None
     losses, g = in_one(z, labels, **options)
     return losses, [g], None
