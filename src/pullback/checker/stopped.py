@@ -79,9 +79,9 @@ def iterates(problem: Problem, rng: np.random.Generator) -> bool:
     return False
 
 
-def _sampled(line: Line, v: Array, g: Array, reach: float, pieces: int = POINTS) -> tuple[Array, Array]:
+def _sampled(line: Line, v: Array, g: Array, reach: float, steps: int = POINTS) -> tuple[Array, Array]:
     """Give the places of a window, in units of its reach, and the drift at each."""
-    t = np.linspace(0.0 if line.onesided else -1.0, 1.0, pieces + 1)
+    t = np.linspace(0.0 if line.onesided else -1.0, 1.0, steps + 1)
     return t, np.array([_drift(line, v, g, reach * s) for s in t])
 
 

@@ -115,10 +115,10 @@ def mlp(
         a, pull = act.both(h if g is None else g)
         found = {"down": k.across(a if g is None else a * h, dy)}  # first, so that what it needs is let go of
         if g is None:
-            del a, h
+            a = h = None
         da = k.product(dy, down)
         dh, dg = (pull(da), None) if g is None else (da * a, pull(da * h))
-        del da, pull
+        del a, h, g, da, pull
         dx = k.product(dh, up) if dg is None else k.product(dh, up) + k.product(dg, gate)
         found["x"] = hosts.of(x).arrays.shaped(dx, x)
         found["up"] = xp.matrix_transpose(k.across(dh, rows))
