@@ -49,10 +49,12 @@ def _transpose(
 
 
 def _alone(tensors: Sequence[Any], variables: Sequence[Any], tangents: Sequence[Any]) -> bool:
-    """Tell whether one accumulator, which asks, is all that follows what its tangents are made from."""
+    """Tell whether one accumulator, in a graph, is all that follows what its tangents are made from."""
+    if tf.executing_eagerly():
+        return False  # a tape follows there, whoever else does
     read = [tf.convert_to_tensor(variable) for variable in variables]
-    higher_order = 2
-    return private.is_followed([x for x in (*tensors, *read, *tangents) if x is not None]) < higher_order
+    sources = [x for x in (*tensors, *read, *tangents) if x is not None]
+    return private.is_followed(sources) < private.BY_SEVERAL
 
 
 class Transposable(Derived):

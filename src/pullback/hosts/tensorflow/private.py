@@ -24,7 +24,8 @@ try:
 
     could_record = record.could_possibly_record
     is_watched = record.should_record_backprop
-    is_followed = pywrap_tfe.TFE_Py_TapeSetPossibleGradientTypes  # by tapes or accumulators; 0 for none
+    # by tapes or accumulators: 0 for none, 1 for one of them
+    is_followed, BY_SEVERAL = pywrap_tfe.TFE_Py_TapeSetPossibleGradientTypes, 2
     record_operation = pywrap_tfe.TFE_Py_TapeSetRecordOperation
     stop_recording = record.stop_recording
     watch_variables = pywrap_tfe.TFE_Py_VariableWatcherNew
