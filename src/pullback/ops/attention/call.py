@@ -5,17 +5,26 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from pullback import hosts
 from pullback.errors import OptionError, UnsupportedInputError
+from pullback.example import example
 from pullback.namespace import namespace
 from pullback.ops.attention.chunked import chunked
 from pullback.ops.linear import chunks
 from pullback.ops.linear.kernels import kernels_of
 from pullback.ops.whole import whole
 from pullback.options import require_number
+from pullback.typed import carrying
+
+_Q, _K, _V = (np.cos(np.arange(start, start + 8.0)).reshape(1, 4, 2) for start in (0, 3, 7))
 
 
 @whole
+@carrying(chunked.rule)
+@example(_Q, _K, _V, chunk=2)
+@example(_Q, _K, _V, causal=True, bias=np.sin(np.arange(16.0)).reshape(4, 4), chunk=3)
 def attention(
     q: Any,
     k: Any,
