@@ -3,23 +3,23 @@
 Kept bytes: what an eager tape of TensorFlow, or PyTorch's graph, holds after the forward pass beyond the
 inputs; the bar is zero, and for PyTorch's own norms their statistics. Time: one step forward and back on
 1024 × 1024 numbers, in eager TensorFlow, under XLA, under `jax.jit` and in eager PyTorch; the bar is the
-built-in's own time. The built-in is timed twice in every round: what its two floors differ by, the machine
-cannot tell apart, and it is added to the bar, up to five percent. More than that is no quiet machine; there
-`--cpu` counts the time of the processor, on one thread. Freed memory is kept by the process: whether a block
-of 4 MB comes back as fresh pages is chance, and costs as much as a kernel. Where PyTorch's own keeps a tensor
-more, or gives less, a Function written by hand around its kernels, which keeps and gives what the rule does,
-is timed beside it: no rule in Python can be faster, so where it is slower than the built-in its time is the
-bar. So it is with a `tf.custom_gradient` where one that keeps the input alone computes erfc, or mish's
-exponential, twice. Each framework has a process of its own. Words name hosts, and rules:
+built-in's own time. Where the memory of a process comes to lie is chance, and costs an arm up to half of its
+time again, for the life of the process: each framework is measured in several, and the fastest round of all
+counts. The built-in is timed twice in each: what its two floors differ by, the machine cannot tell apart, and
+it is added to the bar, up to five percent; more than that is no quiet machine. `--cpu` counts the time of the
+processor there, on one thread. Where PyTorch's own keeps a tensor more, or gives less, a Function written by
+hand around its kernels, which keeps and gives what the rule does, is timed beside it: no rule in Python can
+be faster, so where it is slower than the built-in its time is the bar. So it is with a `tf.custom_gradient`
+where one that keeps the input alone computes erfc, or mish's exponential, twice. Words name hosts, and rules:
 
-    python benchmarks/activations.py [--quick] [--cpu] [TensorFlow] [JAX] [PyTorch] [gelu] [geglu] …
+    python benchmarks/activations.py [--processes 5] [--cpu] [TensorFlow] [JAX] [PyTorch] [gelu] [geglu] …
 """
 
 from __future__ import annotations
 
+import argparse
 import ctypes
 import os
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -32,7 +32,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 import torch
-from side_by_side import floors, judge
+from side_by_side import fastest_of_processes, floors, judge, tell
 from torch.nn import functional
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "shared"))
@@ -46,16 +46,8 @@ for option, size in ((-1, 2**30), (-3, 2**25)):
 
 ops = pb.ops
 ROWS, COLUMNS = 1024, 1024
-FAST = "--quick" in sys.argv
-HOSTS = {"TensorFlow", "JAX", "PyTorch"}
-ONLY = [word for word in sys.argv[1:] if word in HOSTS]
-RULES = [word for word in sys.argv[1:] if word not in HOSTS and not word.startswith("-")]
-ROUNDS, CALLS = (12, 2) if FAST else (40, 5)
-CLOCK = time.process_time if "--cpu" in sys.argv else time.perf_counter
-if "--cpu" in sys.argv:
-    torch.set_num_threads(1)
-    tf.config.threading.set_intra_op_parallelism_threads(1)
-    tf.config.threading.set_inter_op_parallelism_threads(1)
+HOSTS = ("JAX", "PyTorch", "TensorFlow")
+ROUNDS, CALLS = 15, 5
 # What PyTorch's own norms keep: two numbers a row, and with what is given four a channel.
 STATISTICS = {"layer_norm": 2 * ROWS * 4, "batch_norm": 4 * COLUMNS * 4}
 
@@ -280,61 +272,70 @@ def by_hand(name):
     return applied
 
 
-def main():
-    results = []
-    for name, (ours, of_tf, of_jax, of_torch, letters) in PAIRS.items():
-        if RULES and name not in RULES:
-            continue
+def measured(host, rules, clock):
+    """Give the bytes that each rule and the built-in keep, and the time of each arm of each way."""
+    kept, times = {}, {}
+    for name in rules:
+        ours, of_tf, of_jax, of_torch, letters = PAIRS[name]
         given = arrays(letters)
-        tensors = [tf.constant(a) for a in given]
-        leaves = [torch.tensor(a, requires_grad=True) for a in given]
-        ready = [jnp.asarray(a) for a in given]
-        for host, kept, native, inputs in (
-            ("TensorFlow", kept_bytes.of_tensorflow, of_tf, tensors),
-            ("PyTorch", kept_bytes.of_torch, of_torch, leaves),
-        ):
-            if ONLY and host not in ONLY:
-                continue
-            mine, theirs = kept(ours, *inputs), kept(native, *inputs)
-            print(f"{host} {name}: kept {mine / 2**20:.2f} MiB, its own {theirs / 2**20:.2f} MiB", flush=True)
-            results.append(
-                (
-                    f"{host} {name}: bytes kept beyond the inputs",
-                    float(mine),
-                    float(host == "PyTorch" and STATISTICS.get(name, 0)),
-                )
-            )
-        ways = {
-            "TensorFlow eager": (tensorflow_step, of_tf, tensors),
-            "TensorFlow XLA": (compiled_step, of_tf, tensors),
-            "JAX jit": (jax_step, of_jax, ready),
-            "PyTorch eager": (torch_step, of_torch, leaves),
-        }
-        for way, (make, native, inputs) in ways.items():
-            if ONLY and way.split()[0] not in ONLY:
-                continue
+        if host == "TensorFlow":
+            native, inputs, count = of_tf, [tf.constant(a) for a in given], kept_bytes.of_tensorflow
+            ways = {"TensorFlow eager": tensorflow_step, "TensorFlow XLA": compiled_step}
+        elif host == "JAX":
+            native, inputs, count = of_jax, [jnp.asarray(a) for a in given], None
+            ways = {"JAX jit": jax_step}
+        else:
+            native, inputs = of_torch, [torch.tensor(a, requires_grad=True) for a in given]
+            count, ways = kept_bytes.of_torch, {"PyTorch eager": torch_step}
+        if count is not None:
+            kept[name] = count(ours, *inputs), count(native, *inputs)
+        for way, make in ways.items():
             arms = {"native": make(native, inputs), "ours": make(ours, inputs), "again": make(native, inputs)}
             if way == "PyTorch eager" and name in KERNELS:
                 arms["hand"] = make(by_hand(name), inputs)
             if way == "TensorFlow eager" and name in OPERATIONS:
                 arms["hand"] = make(OPERATIONS[name], inputs)
-            t = floors(arms, calls=CALLS, rounds=ROUNDS, clock=CLOCK)
-            floor = min(t["native"], t["again"])
-            noise = min(max(t["native"], t["again"]) / floor - 1, 0.05)
-            print(
-                f"{way} {name}: ours {t['ours']:.0f} µs, its own {floor:.0f} µs, told apart {noise:.1%}",
-                flush=True,
-            )
-            least = t.get("hand", floor) / floor
-            if "hand" in t:
-                print(f"{way} {name}: the same kernels, called by hand, / built-in {least:.3f}")
-            results.append((f"{way} {name}: step / built-in", t["ours"] / floor, max(least, 1.0) + noise))
+            times[f"{way} {name}"] = floors(arms, calls=CALLS, rounds=ROUNDS, clock=clock)
+    return {"kept": kept, "time": times}
+
+
+def judged(host, found):
+    """Print what was measured of a host, and give it as rows for the judge."""
+    for name, (mine, theirs) in found["kept"].items():
+        print(f"{host} {name}: kept {mine / 2**20:.2f} MiB, its own {theirs / 2**20:.2f} MiB")
+        statistics = float(host == "PyTorch" and STATISTICS.get(name, 0))
+        yield f"{host} {name}: bytes kept beyond the inputs", float(mine), statistics
+    for way, t in found["time"].items():
+        floor = min(t["native"], t["again"])
+        noise = min(max(t["native"], t["again"]) / floor - 1, 0.05)
+        print(f"{way}: ours {t['ours']:.0f} µs, its own {floor:.0f} µs, told apart {noise:.1%}")
+        least = t.get("hand", floor) / floor
+        if "hand" in t:
+            print(f"{way}: the same, by hand, / built-in {least:.3f}")
+        yield f"{way}: step / built-in", t["ours"] / floor, max(least, 1.0) + noise
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("words", nargs="*", help="names of hosts, and of rules")
+    parser.add_argument("--processes", type=int, default=5, help="of each host")
+    parser.add_argument("--cpu", action="store_true", help="count the time of the processor, on one thread")
+    parser.add_argument("--inside", choices=HOSTS)
+    options = parser.parse_args()
+    rules = [name for name in PAIRS if name in options.words] or list(PAIRS)
+    if options.cpu:
+        torch.set_num_threads(1)
+        tf.config.threading.set_intra_op_parallelism_threads(1)
+        tf.config.threading.set_inter_op_parallelism_threads(1)
+    if options.inside:
+        tell(measured(options.inside, rules, time.process_time if options.cpu else time.perf_counter))
+        return
+    results = []
+    for host in [host for host in HOSTS if host in options.words] or HOSTS:
+        found = fastest_of_processes(options.processes, __file__, "--inside", host, *sys.argv[1:])
+        results += judged(host, found)
     judge(results)
 
 
 if __name__ == "__main__":
-    if ONLY:
-        main()
-    else:  # threads of one framework that wait for work are in the way of another
-        runs = [subprocess.run([sys.executable, *sys.argv, host], check=False) for host in sorted(HOSTS)]
-        sys.exit(max(run.returncode for run in runs))
+    main()

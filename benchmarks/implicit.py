@@ -5,7 +5,7 @@ iterations over what is kept after few (flat: 1.05), the time of a gradient over
 its largest error, in float32 and relative to the largest entry, over that of the unrolled one (2). The
 truth is the same in float64, its linear systems written out. Beside them, without a bar: the memory of the
 unrolled one, the time of its iteration forward, which no gradient can go below, and jaxopt's time, memory and
-error, if it is installed. Each framework is measured in a process of its own.
+error, if it is installed. Each framework is measured in processes of its own.
 
     python benchmarks/implicit.py [--rounds 5]
 """
@@ -14,13 +14,10 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
-import json
 import os
-import subprocess
-import sys
 
 import numpy as np
-from side_by_side import floors, judge
+from side_by_side import fastest_of_processes, floors, judge, tell
 
 SIZE, BATCH = 256, 256
 FEW, MANY = 20, 200  # iterations
@@ -204,20 +201,19 @@ def main() -> None:
     """Measure every framework, and judge."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--processes", type=int, default=3, help="of each framework; the fastest counts")
     parser.add_argument("--only", choices=list(MEASURES))
     parser.add_argument("--inside", choices=list(MEASURES))
     options = parser.parse_args()
     if options.inside:
-        print(json.dumps(MEASURES[options.inside](options.rounds)))
+        tell(MEASURES[options.inside](options.rounds))
         return
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     results = []
     for name in [options.only] if options.only else MEASURES:
-        command = [sys.executable, __file__, "--inside", name, "--rounds", str(options.rounds)]
-        env = os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3"}
-        done = subprocess.run(command, capture_output=True, text=True, env=env)
-        if done.returncode:
-            sys.exit(done.stderr)
-        found = json.loads(done.stdout.strip().splitlines()[-1])
+        found = fastest_of_processes(
+            options.processes, __file__, "--inside", name, "--rounds", str(options.rounds)
+        )
         times, kept, error = found["time"], found["memory"], found["error"]
         forward = times.pop(FORWARD)
         print(f"{name} forward: {forward / 1e3:.1f} ms, {forward / times['unrolled']:.3f} of the unrolled")

@@ -2,7 +2,9 @@
 
 For each rule, framework and dtype: the worst error of a gradient over the grid, in units of the last place.
 Ours must keep its bound; and a compiled step of it, value and gradient, may take at most 1.1 times that of
-the obvious formula. `--write` puts every place where a framework's own is worse than ours, and the picture,
+the obvious formula. Where the memory of a process comes to lie is chance, and may cost an arm half of its
+time again: each framework is timed in processes of its own, a row that misses in up to five, and the fastest
+round of all counts. `--write` puts every place where a framework's own is worse than ours, and the picture,
 into the pages of which every rule was measured. A file `stable_….py` beside this one with a list `ROWS` adds
 rules. TensorFlow Probability is measured where it is installed.
 
@@ -27,7 +29,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "shared"))
 
 import numpy as np
-from side_by_side import floors, judge
+from side_by_side import fastest_of_processes, floors, judge, least, tell
 from slopes import FRAMEWORKS, slopes
 from stable_picture import picture
 
@@ -39,6 +41,7 @@ PICTURE = DOCS / "images" / "ops.svg"
 LIBRARIES = {"tfp.math": ("tensorflow", "tensorflow_probability")}  # the framework it is for, the package
 DTYPES = ("float64", "float32", "float16", "bfloat16")
 SLOWER = 1.1
+PROCESSES = 5
 
 
 def rows():
@@ -152,21 +155,61 @@ def compiled(framework, f, arrays):
     return lambda: torch.autograd.grad(run(*xs), xs, ones)
 
 
-def times(asked, frameworks, rounds, clock):
-    """Give the time of ours beside that of the obvious formula, compiled, as rows for the judge."""
-    found = []
+def timed(asked, framework, rounds, clock):
+    """Give the time of ours beside that of the obvious formula and of the framework's own, compiled.
+
+    What its compiler refuses is left out.
+    """
+    found = {}
     for row in asked:
-        arrays = row.timed()
-        for framework in frameworks:
-            arms = {
-                "obvious": compiled(framework, obvious(row), arrays),
-                "ours": compiled(framework, row.ours, arrays),
-            }
-            t = floors(arms, calls=5, rounds=rounds, clock=clock)
-            name = f"{framework} {row.name}: time / obvious"
-            print(f"{name}: {t['ours']:.0f} µs / {t['obvious']:.0f} µs", flush=True)
-            found.append((name, t["ours"] / t["obvious"], SLOWER))
+        if framework == "torch":
+            import torch
+
+            torch.compiler.reset()  # it gives up a line that it has compiled for eight functions
+        arrays, arms = row.timed(), {}
+        for arm, f in {"obvious": obvious(row), "ours": row.ours, "own": row.own.get(framework)}.items():
+            run = None if f is None else compiled(framework, f, arrays)
+            if run is not None and (arm == "ours" or runs(run)):
+                arms[arm] = run
+        found[row.name] = floors(arms, calls=5, rounds=rounds, clock=clock)
     return found
+
+
+def runs(run):
+    """Tell whether a framework's compiler takes it."""
+    try:
+        run()
+    except Exception:  # it refuses in whatever words it has
+        return False
+    return True
+
+
+def bar(t):
+    """Give the time of the obvious formula; where no compiler takes it, that of the framework's own."""
+    return t.get("obvious", t.get("own", np.inf))
+
+
+def times(asked, frameworks, options):
+    """Give the times as rows for the judge: those of one process, or of several where a bar is missed."""
+    for framework in frameworks:
+        left, found = [row.name for row in asked], {}
+        for _ in range(PROCESSES):
+            command = ["--inside", framework, "--rounds", str(options.rounds), *["--cpu"] * options.cpu]
+            told = fastest_of_processes(1, __file__, *command, "--rules", ",".join(left))
+            found |= {name: least(found.get(name, t), t) for name, t in told.items()}
+            left = [
+                name for name in left if found[name]["ours"] > SLOWER * found[name].get("obvious", np.inf)
+            ]
+            if not left:
+                break
+        for name, t in found.items():
+            title, text = (
+                f"{framework} {name}: time",
+                ", ".join(f"{arm} {us:.0f} µs" for arm, us in t.items()),
+            )
+            print(f"{title}: {text}", flush=True)
+            if "obvious" in t:
+                yield f"{title} / obvious", t["ours"] / t["obvious"], SLOWER
 
 
 # ── the page ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -229,14 +272,19 @@ def main():
     parser.add_argument("--cpu", action="store_true")
     parser.add_argument("--no-error", action="store_true")
     parser.add_argument("--write", action="store_true")
+    parser.add_argument("--inside", choices=list(FRAMEWORKS), help="tell the times of one framework")
     options = parser.parse_args()
-    for framework in FRAMEWORKS:
+    for framework in [options.inside] if options.inside else FRAMEWORKS:
         importlib.import_module(framework)
     importlib.import_module("jax.scipy.special")
     warnings.simplefilter("ignore")
     frameworks = options.hosts.split(",")
     names = options.rules.split(",")
     asked = [row for row in rows() if not options.rules or row.name in names or row.page in names]
+    if options.inside:
+        clock = time.process_time if options.cpu else time.perf_counter
+        tell(timed(asked, options.inside, options.rounds, clock))
+        return
     found = {} if options.no_error else measured(asked, frameworks)
     if options.write:
         written(found)
@@ -247,8 +295,7 @@ def main():
         if key[1] not in LIBRARIES
     ]
     if not options.no_time:
-        clock = time.process_time if options.cpu else time.perf_counter
-        results += times(asked, frameworks, options.rounds, clock)
+        results += times(asked, frameworks, options)
     judge(results)
 
 

@@ -75,6 +75,9 @@ def norm(xp, x, keepdims=False):
     return xp.sqrt(xp.sum(x * x, axis=-1, keepdims=keepdims))
 
 
+FEW = {"prod", "cumprod"}
+
+
 def cumulated(xp, x):
     """Multiply one number after the other."""
     found = [x[:, 0]]
@@ -211,7 +214,8 @@ def ordinary(name):
     rng = np.random.default_rng(2)
     count = len((OVER_ROWS | MATRICES)[name].full)
     if name in OVER_ROWS:
-        return [rng.uniform(0.1, 1.0, size=(1 << 15, 5)).astype(np.float32) for _ in range(count)]
+        shape = (1 << 15, 5) if name in FEW else (1 << 12, 64)
+        return [rng.uniform(0.1, 1.0, size=shape).astype(np.float32) for _ in range(count)]
     square = rng.normal(size=(512, 4, 4))
     definite = square @ np.swapaxes(square, -1, -2) + 4 * np.eye(4)
     return [definite.astype(np.float32), square.astype(np.float32)][:count]
